@@ -1,0 +1,1 @@
+"""Content and its names: digests, references, descriptors, manifests, stores. No I/O."""

@@ -1,0 +1,79 @@
+"""Places as the command line names them: `oci://…` for a registry, `ocidir://…` for a layout."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, replace
+from typing import Self
+
+from ocipack.errors import Misuse
+from ocipack.oci.digest import Digest
+from ocipack.oci.reference import TAG, Reference
+
+REGISTRY = "oci"
+LAYOUT = "ocidir"
+
+_TAIL = re.compile(
+    rf"(?P<path>.*?)(?::(?P<tag>{TAG.pattern}))?(?:@(?P<digest>sha\d+:[0-9a-f]+))?", re.DOTALL
+)
+_FOREIGN = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A repository and what is asked of it: `scheme`, for a layout its `path`, and a reference.
+
+    `oci://host[:port]/repository[:tag][@digest]` is a repository in a registry;
+    `ocidir://path[:tag][@digest]` is an OCI image layout, a directory or a `.tar` file, which
+    holds one repository. A layout has no name of its own, so signatures call it
+    `localhost/<name of the directory>`, in lower case and with `-` for whatever a repository
+    name cannot hold.
+    """
+
+    scheme: str
+    reference: Reference
+    path: str = ""
+
+    @classmethod
+    def parse(cls, text: str, *, cwd: str) -> Self:
+        """Read a place; a layout's path is taken relative to `cwd`. Misuse if it is neither."""
+        scheme, separator, rest = text.partition("://")
+        if not separator or scheme not in (REGISTRY, LAYOUT):
+            raise Misuse(
+                f"not a place: {text[:300]!r}",
+                hint="write oci://registry/repository[:tag][@digest] for a registry, or "
+                "ocidir://path[:tag][@digest] for an OCI layout (a directory or a .tar file)",
+            )
+        if scheme == REGISTRY:
+            return cls(scheme, Reference.parse(rest))
+        match = _TAIL.fullmatch(rest)
+        if match is None or not match["path"]:
+            raise Misuse(f"a layout needs a path: {text!r}")
+        path = posixpath.normpath(posixpath.join(cwd, match["path"]))
+        digest = Digest.parse(match["digest"]) if match["digest"] else None
+        name = _FOREIGN.sub("-", posixpath.basename(path).removesuffix(".tar").lower()).strip("-")
+        return cls(scheme, Reference("localhost", name or "layout", match["tag"], digest), path)
+
+    @property
+    def is_layout(self) -> bool:
+        """Whether this is an OCI layout rather than a registry."""
+        return self.scheme == LAYOUT
+
+    @property
+    def bare(self) -> str:
+        """The repository alone, as it would be typed."""
+        return f"{self.scheme}://{self.path or self.reference.bare}"
+
+    def tagged(self, tag: str) -> Self:
+        """Name `tag` here, and no digest."""
+        return replace(self, reference=replace(self.reference, tag=tag, digest=None))
+
+    def at(self, digest: Digest) -> Self:
+        """Name `digest` here, keeping the tag."""
+        return replace(self, reference=self.reference.at(digest))
+
+    def __str__(self) -> str:
+        tag = f":{self.reference.tag}" if self.reference.tag is not None else ""
+        digest = f"@{self.reference.digest}" if self.reference.digest is not None else ""
+        return f"{self.bare}{tag}{digest}"

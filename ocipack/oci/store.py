@@ -1,0 +1,97 @@
+"""Where content lives: what a place to read from and a place to write to promise.
+
+Every implementation passes `tests/contract/`. All of them may be used from several threads.
+"""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import TYPE_CHECKING, Protocol
+
+from ocipack.errors import IntegrityError
+from ocipack.oci.manifest import Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ocipack.oci.descriptor import Descriptor
+    from ocipack.oci.digest import Digest
+
+MANIFEST_LIMIT = 4 * 1024 * 1024
+"""Bytes of a manifest or index that we are ready to read (distribution's own limit)."""
+
+
+class Source(Protocol):
+    """Content we may read: one repository, one layout, one artifact."""
+
+    def resolve(self, name: str) -> Descriptor:
+        """Find the manifest behind a tag or digest.
+
+        NotFound if there is none. The result is plain: no annotations, no artifact type.
+        """
+
+    def fetch(self, target: Descriptor) -> Iterator[bytes]:
+        """Stream content, blob or manifest.
+
+        NotFound if it is absent; IntegrityError before the end if it is not what `target` says;
+        Unavailable if it stops short.
+        """
+
+    def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:
+        """List the manifests that name `subject` as their subject, each once, lazily.
+
+        The listing is hearsay: it may hold what does not belong there, so whoever believes one
+        reads the manifest and compares its subject. None is an empty listing, not an error.
+        """
+
+
+class Store(Source, Protocol):
+    """Content we may also write."""
+
+    def exists(self, target: Descriptor) -> bool:
+        """Whether `target` is already here."""
+
+    def push(self, target: Descriptor, source: Source) -> None:
+        """Take `target` from `source`, which may be asked more than once; needs its children.
+
+        Refuses bytes that do not match `target` and leaves nothing of them. A manifest with a
+        subject is listed among its subject's referrers when this returns.
+        """
+
+    def tag(
+        self, target: Descriptor, name: str, *, was: Digest | EllipsisType | None = ...
+    ) -> None:
+        """Point `name` at `target`, which is here already.
+
+        With `was`, only if `name` still points at that digest (None: at nothing), else Rejected.
+        A layout does this in one step; a registry asks immediately before it writes.
+        """
+
+
+class Listing(Source, Protocol):
+    """A source that can also say which tags it has."""
+
+    def tags(self) -> Iterator[str]:
+        """Every tag, sorted bytewise; fallback tags of referrers and `.sig` tags included."""
+
+
+def read(source: Source, target: Descriptor, *, limit: int) -> bytes:
+    """Read `target` whole, which must be at most `limit` bytes long; IntegrityError if it is not.
+
+    The size is refused before anything is fetched.
+    """
+    if target.size > limit:
+        raise IntegrityError(
+            f"{target.digest}: {target.size} bytes, and at most {limit} are read of a "
+            f"{target.media_type or 'blob'}"
+        )
+    return b"".join(source.fetch(target))
+
+
+def manifest(source: Source, target: Descriptor) -> Manifest:
+    """Read the manifest or index `target`; IntegrityError unless it is one, and of sane size."""
+    if not target.is_manifest:
+        raise IntegrityError(f"{target.digest}: {target.media_type!r} is not a manifest or index")
+    found = Manifest(read(source, target, limit=MANIFEST_LIMIT), target.media_type)
+    _ = found.children
+    return found
