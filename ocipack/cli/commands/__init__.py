@@ -1,0 +1,1 @@
+"""One module a command; each is loaded only when it runs."""

@@ -1,0 +1,126 @@
+"""What a person sees: stages, notes, findings and errors, all on standard error.
+
+Standard output carries data alone. On a terminal a stage that is under way shows a spinner (rich,
+loaded only then); in a pipe each finished stage is one plain line.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TextIO
+
+from ocipack.report import Finding, Report, Severity
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_KIB = 1024
+
+
+def plain(text: str) -> str:
+    """Make text from elsewhere safe to show: no control or direction characters."""
+    return _CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
+
+
+def size(count: float) -> str:
+    """Bytes for people: `999 B`, `1.4 MiB`."""
+    unit = 0
+    while count >= _KIB and unit < len(_UNITS) - 1:
+        count /= _KIB
+        unit += 1
+    return f"{count:.0f} {_UNITS[unit]}" if unit == 0 else f"{count:.1f} {_UNITS[unit]}"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+@dataclass
+class Stage:
+    """One stage under way; `say` replaces the line that its end will print."""
+
+    name: str
+    status: Status | None = None
+    text: str = ""
+
+    def say(self, text: str) -> None:
+        """Set what the finished stage reports."""
+        self.text = text
+
+    def progress(self, text: str) -> None:
+        """Show how far it is, on a terminal only."""
+        if self.status is not None:
+            self.status.update(f"{self.name} {plain(text)}")
+
+
+@dataclass
+class Console:
+    """Standard error, and how talkative to be."""
+
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    quiet: bool = False
+
+    def line(self, text: str) -> None:
+        """Print one line, made safe."""
+        print(plain(text), file=self.stream)
+
+    def note(self, text: str) -> None:
+        """Print a line that only informs; silent with --quiet."""
+        if not self.quiet:
+            self.line(text)
+
+    def warn(self, text: str) -> None:
+        """Print something that the reader can act on."""
+        self.line(f"warning: {text}")
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[Stage]:
+        """Run a stage: a spinner on a terminal, one line when it is done, nothing if it fails."""
+        stage = Stage(name)
+        if self.quiet or not self.stream.isatty():
+            yield stage
+        else:
+            from rich.console import Console as Terminal  # noqa: PLC0415 - only on a terminal
+
+            with Terminal(file=self.stream).status(name) as status:
+                stage.status = status
+                yield stage
+        if stage.text:
+            self.note(f"{name:<9} {stage.text}")
+
+    def findings(self, report: Report, *, least: Severity = Severity.WARNING) -> None:
+        """Print findings of at least this importance: the place, the rule, the words, the hint."""
+        for finding in report.findings:
+            if finding.severity.rank <= least.rank:
+                for text in describe(finding):
+                    self.line(text)
+
+    def table(self, rows: Iterable[tuple[str, str]]) -> None:
+        """Print names and values in two columns."""
+        kept = [(name, value) for name, value in rows if value]
+        width = max((len(name) for name, _ in kept), default=0)
+        for name, value in kept:
+            self.note(f"{name:<{width}}  {value}")
+
+    def error(self, message: str, hint: str = "") -> None:
+        """Print why the command ends, and what to do."""
+        self.line(f"error: {message}")
+        if hint:
+            self.line(f"hint: {hint}")
+
+
+def describe(finding: Finding) -> Iterator[str]:
+    """Yield the lines that show one finding."""
+    about = " ".join(part for part in (finding.subject, finding.pointer) if part)
+    where = f"{finding.place}: " if finding.place else ""
+    tail = f" ({about})" if about else ""
+    yield f"{where}{finding.severity.value}[{finding.rule}] {finding.message}{tail}"
+    if finding.hint:
+        yield f"  hint: {finding.hint}"
