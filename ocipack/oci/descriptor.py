@@ -35,7 +35,7 @@ class Descriptor:
     media_type: str
     digest: Digest
     size: int
-    annotations: Mapping[str, str] = field(default=_NOTHING, hash=False)
+    annotations: Mapping[str, str] = field(default_factory=lambda: _NOTHING, hash=False)
     artifact_type: str = ""
 
     def __post_init__(self) -> None:
@@ -56,7 +56,8 @@ class Descriptor:
         """
         if not isinstance(raw, dict):
             raise Misuse("a descriptor must be a JSON object")
-        annotations = raw.get("annotations") or {}
+        annotations = raw.get("annotations")
+        annotations = {} if annotations is None else annotations
         if not isinstance(annotations, dict):
             raise Misuse("a descriptor's annotations must be a JSON object")
         if not all(isinstance(value, str) for value in annotations.values()):

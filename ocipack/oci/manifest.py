@@ -88,7 +88,8 @@ class Manifest:
     @property
     def annotations(self) -> Mapping[str, str]:
         """The annotations; IntegrityError unless text to text."""
-        found = self.document.get("annotations") or {}
+        found = self.document.get("annotations")
+        found = {} if found is None else found
         if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
             raise IntegrityError(f"manifest {self.descriptor.digest}: annotations must be text")
         return found
