@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import signal
 import sys
-from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 __all__ = ["main"]
 

@@ -20,8 +20,9 @@ _SECRET = re.compile(
 )
 
 
-def end(console: Console, error: BaseException) -> int:
-    """Say why the run ends with `error`, and return the exit code."""
+def end(error: BaseException) -> int:
+    """Say on standard error why the run ends with `error`, and return the exit code."""
+    console = Console()
     match error:
         case OcipackError():
             return refused(console, error)

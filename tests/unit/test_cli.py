@@ -16,7 +16,8 @@ import pytest
 
 from ocipack import __version__, errors
 from ocipack.cli import app as frame
-from ocipack.cli.app import App, command, run
+from ocipack.cli.app import run
+from ocipack.cli.command import App, command
 from ocipack.cli.console import Console, describe, plain, plural, size
 from ocipack.cli.outcome import Outcome, Output, outputs
 from ocipack.report import Finding, Report, Severity

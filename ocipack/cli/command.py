@@ -1,0 +1,68 @@
+"""What every command has: an App, its outputs, and an Outcome that is written for it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from ocipack.cli.console import Console
+from ocipack.cli.outcome import Outcome, Output, document, failure, outputs, pretty
+from ocipack.errors import OcipackError
+
+
+@dataclass
+class App:
+    """One run: who is listening, and where results go."""
+
+    console: Console = field(default_factory=Console)
+    outputs: tuple[Output, ...] = (Output("text"),)
+
+
+def command(function: Callable[..., Outcome]) -> click.Command:
+    """Make a click command of a function that takes the App first and returns an Outcome.
+
+    Adds `--output` and `--quiet`, and writes the outcome; its exit code is the command's.
+    """
+    name = function.__name__.rstrip("_")
+
+    @click.pass_context
+    def invoke(context: click.Context, /, output: tuple[str, ...], **values: Any) -> int:
+        app = context.ensure_object(App)
+        app.console.quiet = values.pop("quiet")
+        app.outputs = outputs(output)
+        path = context.command_path.removeprefix("ocipack ").split(" ", 1)[-1]
+        try:
+            outcome = function(app, **values)
+        except OcipackError as error:
+            _emit(app, pretty(failure(path, error)), "")
+            raise
+        app.console.findings(outcome.report)
+        text = outcome.text + "\n" if outcome.text and not outcome.text.endswith("\n") else ""
+        _emit(app, pretty(document(path, outcome)), text or outcome.text)
+        return outcome.code
+
+    invoke.__doc__ = function.__doc__
+    invoke.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # how click's decorators hand parameters on
+    made = click.command(name, help=inspect.getdoc(function))(invoke)
+    made.params += [
+        click.Option(
+            ["--output"],
+            multiple=True,
+            metavar="FORMAT[=PATH]",
+            help="Write the result as text or json, to standard output or a file; repeatable.",
+        ),
+        click.Option(["--quiet", "-q"], is_flag=True, help="Print only warnings and errors."),
+    ]
+    return made
+
+
+def _emit(app: App, structured: str, text: str) -> None:
+    for output in app.outputs:
+        if output.format == "json":
+            output.write(structured)
+        elif text:
+            output.write(text)
