@@ -1,0 +1,1 @@
+"""Where private keys are."""
