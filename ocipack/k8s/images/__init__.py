@@ -1,0 +1,1 @@
+"""Where image references stand inside Kubernetes objects."""

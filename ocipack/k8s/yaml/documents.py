@@ -1,0 +1,202 @@
+"""A stream of documents, split as kubectl and kustomize split it: before any YAML is parsed.
+
+Both take every line that begins with `---` for a separator, also inside a block text, refuse text
+behind it, and read the first document of each piece. kubectl reads a stream that begins with `{`
+as JSON values one after another; kustomize reads JSON as YAML.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from yaml.events import ScalarEvent
+
+from ocipack.errors import IntegrityError
+from ocipack.k8s.yaml import limits
+from ocipack.k8s.yaml.events import YamlError, at, steps
+from ocipack.k8s.yaml.scalars import INT64, Dialect, whole
+from ocipack.k8s.yaml.values import Reader, Reading
+
+_SEPARATOR: Final = {
+    Dialect.KUBECTL: re.compile(rb"^---([^\n]*)\n?", re.MULTILINE),
+    Dialect.FLUX: re.compile(rb"(?<=\n)---([^\n]*)\n?"),  # a first line is left to the parser
+}
+_WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
+_TEXT_LIMIT: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document: its `value`, its `index` in the stream from 0, the `line` it begins on from 1.
+
+    `chunk` is the text it was read from, kept to find positions when somebody asks.
+    """
+
+    value: Any
+    index: int
+    line: int
+    chunk: bytes
+
+    def locate(self, pointer: str) -> tuple[int, int]:
+        """Line and column, from 1, of what an RFC 6901 `pointer` names, or of what holds it."""
+        wanted = split(pointer)
+        best, found = -1, (self.line, 1)
+        for path, event in steps(self.chunk):
+            if len(path) > best and path == wanted[: len(path)]:
+                line, column = at(event)
+                best, found = len(path), (self.line + line - 1, column)
+            if path == wanted:
+                break
+        return found
+
+    def text(self, pointer: str) -> str | None:
+        """The scalar at `pointer` as it is written, whatever it means; None if it is none."""
+        wanted = split(pointer)
+        for path, event in steps(self.chunk):
+            if path == wanted:
+                return event.value if isinstance(event, ScalarEvent) else None
+        return None
+
+
+def split(pointer: str) -> tuple[str, ...]:
+    """The reference tokens of an RFC 6901 JSON pointer."""
+    tokens = pointer.split("/")[1:]
+    return tuple(token.replace("~1", "/").replace("~0", "~") for token in tokens)
+
+
+def join(*tokens: str | int) -> str:
+    """An RFC 6901 JSON pointer of `tokens`."""
+    return "".join("/" + str(t).replace("~", "~0").replace("/", "~1") for t in tokens)
+
+
+def read(
+    data: bytes, dialect: Dialect, *, strict: bool = True, name: str = ""
+) -> Iterator[Document]:
+    """Every document of `data` that holds something, in order.
+
+    With `strict` what the dialect's reader would lose in silence is an error too: the second
+    document of a piece, a key given twice (kubectl), bytes that are not text (kubectl). Without
+    it the reading is exactly theirs. Raises IntegrityError that begins with `name:line:column`.
+    """
+    if len(data) > limits.BYTES:
+        raise IntegrityError(f"{name or 'input'}: more than {limits.BYTES} bytes of YAML")
+    try:
+        if dialect is Dialect.KUBECTL:
+            yield from _kubectl(data, strict=strict)
+        else:
+            yield from _chunks(data, dialect, strict=strict)
+    except YamlError as e:
+        place = f"{name}:{e.line}:{e.column}" if name else f"line {e.line}, column {e.column}"
+        raise IntegrityError(f"{place}: {e}", hint=e.hint) from e
+
+
+def _kubectl(data: bytes, *, strict: bool) -> Iterator[Document]:
+    if not data.startswith(_WIDE):
+        data = _text(data, strict=strict)
+    if data.lstrip()[:1] == b"{":
+        values = _json(data, strict=strict)
+        if values is not None:
+            yield from values
+            return
+    yield from _chunks(data, Dialect.KUBECTL, strict=strict)
+
+
+def _text(data: bytes, *, strict: bool) -> bytes:
+    try:
+        data.decode()
+    except UnicodeDecodeError as e:
+        if strict:
+            before = data[: e.start]
+            column = len(before) - before.rfind(b"\n")
+            raise YamlError("bytes that are not UTF-8", before.count(b"\n") + 1, column) from e
+        return data.decode(errors="replace").encode()
+    return data
+
+
+def _chunks(data: bytes, dialect: Dialect, *, strict: bool) -> Iterator[Document]:
+    reader = Reader(dialect, strict=strict)
+    for index, (chunk, line) in enumerate(_split(data, dialect)):
+        if index >= limits.DOCUMENTS:
+            raise YamlError(f"more than {limits.DOCUMENTS} documents", line, 1)
+        found = _one(reader, chunk, line)
+        if found is not None and found.more and strict:
+            place = line + found.more - 1
+            raise YamlError("a second document without '---' before it", place, 1)
+        if found is not None and found.value is not None:
+            yield Document(found.value, index, line, chunk)
+
+
+def _one(reader: Reader, chunk: bytes, line: int) -> Reading | None:
+    try:
+        return reader.read(chunk)
+    except YamlError as e:
+        raise YamlError(str(e), e.line + line - 1, e.column, hint=e.hint) from e
+
+
+def _split(data: bytes, dialect: Dialect) -> Iterator[tuple[bytes, int]]:
+    if data.startswith(_WIDE):
+        yield data, 1
+        return
+    start, line = 0, 1
+    for match in _SEPARATOR[dialect].finditer(data):
+        chunk = data[start : match.start()]
+        end = line + chunk.count(b"\n")
+        behind = match[1].strip()
+        if behind and not behind.startswith(b"#"):
+            shown = match[0].rstrip().decode(errors="replace")[:_TEXT_LIMIT]
+            raise YamlError(f"not a document separator: {shown!r}", end, 1)
+        yield chunk, line
+        start, line = match.end(), end + 1
+    yield data[start:], line
+
+
+def _json(data: bytes, *, strict: bool) -> list[Document] | None:
+    """JSON values one after another, or None if the first is not JSON: then it may be YAML."""
+    text = data.decode()
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_pairs if strict else dict,
+        parse_float=lambda digits: whole(float(digits)),
+        parse_int=_integer,
+        parse_constant=_constant,
+    )
+    found: list[Document] = []
+    end = 0
+    while (start := end + len(text[end:]) - len(text[end:].lstrip())) < len(text):
+        line = text.count("\n", 0, start) + 1
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except _Twice as e:
+            raise YamlError(str(e), line, 1) from e
+        except (ValueError, RecursionError) as e:
+            if not found:
+                return None
+            raise YamlError(f"not JSON: {e}", line, 1) from e
+        found.append(Document(value, len(found), line, text[start:end].encode()))
+    return found
+
+
+class _Twice(ValueError):
+    """A member named twice."""
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _Twice(f"key {twice!r} is given twice")
+    return found
+
+
+def _integer(digits: str) -> int | float:
+    value = float(digits)
+    exact = int(digits) if abs(value) < 2 * INT64 else 0
+    return exact if -INT64 <= exact < INT64 and exact else whole(value)
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
