@@ -49,22 +49,32 @@ class Store(Source, Protocol):
     """Content we may also write."""
 
     def exists(self, target: Descriptor) -> bool:
-        """Whether `target` is already here."""
+        """Whether pushing `target` would add nothing.
+
+        Yes means that its bytes are here, that a manifest has all its children here, and that
+        one with a subject is listed among the subject's referrers: `copy` then leaves it and
+        everything below it alone. A layout looks and hashes; a registry, which refuses a
+        manifest without its children, answers by having the manifest. What is here but altered,
+        or of another size, does not exist.
+        """
 
     def push(self, target: Descriptor, source: Source) -> None:
         """Take `target` from `source`, which may be asked more than once; needs its children.
 
-        Refuses bytes that do not match `target` and leaves nothing of them. A manifest with a
-        subject is listed among its subject's referrers when this returns.
+        Refuses bytes that do not match `target`, whatever `source` promised, and leaves nothing
+        of them. Refuses a manifest whose children are not here. A manifest with a subject is
+        listed among its subject's referrers when this returns; the subject need not be here.
         """
 
     def tag(
         self, target: Descriptor, name: str, *, was: Digest | EllipsisType | None = ...
     ) -> None:
-        """Point `name` at `target`, which is here already.
+        """Point `name` at the manifest `target`, which is here already (else NotFound).
 
-        With `was`, only if `name` still points at that digest (None: at nothing), else Rejected.
-        A layout does this in one step; a registry asks immediately before it writes.
+        With `was`, only if `name` still points at that digest (None: at nothing), else Rejected
+        in words that say where it points now. A name that points at `target` already is done,
+        whatever `was` says, and costs no write. A layout does this in one step; a registry asks
+        immediately before it writes. Misuse if `name` cannot be a tag.
         """
 
 
@@ -78,14 +88,15 @@ class Listing(Source, Protocol):
 def read(source: Source, target: Descriptor, *, limit: int) -> bytes:
     """Read `target` whole, which must be at most `limit` bytes long; IntegrityError if it is not.
 
-    The size is refused before anything is fetched.
+    The size is refused before anything is fetched. What is read is hashed here once more: no
+    decision about content hangs on a source having kept its promise.
     """
     if target.size > limit:
         raise IntegrityError(
             f"{target.digest}: {target.size} bytes, and at most {limit} are read of a "
             f"{target.media_type or 'blob'}"
         )
-    return b"".join(source.fetch(target))
+    return b"".join(target.check(source.fetch(target)))
 
 
 def manifest(source: Source, target: Descriptor) -> Manifest:

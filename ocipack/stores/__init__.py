@@ -1,0 +1,1 @@
+"""Places that hold content: memory, OCI layouts, registries."""
