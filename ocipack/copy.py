@@ -154,6 +154,8 @@ class _Run:
         first: list[BaseException] = []
 
         def guarded(item: Descriptor) -> _R:
+            if first:
+                raise first[0]
             try:
                 return work(item)
             except BaseException as e:
