@@ -1,0 +1,258 @@
+"""Flux's ignore dialect, its default lists, and what a cluster will drop later.
+
+The dialect is that of fluxcd/pkg sourceignore (its gitignore package, from go-git 5.16), and it is
+not git's:
+
+- the last pattern that matches decides; `!` takes files back in;
+- a pattern without a slash (but at its end) matches any part of a path, so `*.png` also leaves out
+  all of a directory `x.png`;
+- a pattern with a slash is anchored and matches a beginning of the path; `**` stands for any
+  number of parts, and only as a whole part;
+- a directory that is left out is still looked into, so `!` works below it;
+- `#` starts a comment only in the first column, blanks at the end do not count;
+- parts match as Go's path.Match: `*`, `?`, `[a-z]`, `[^a-z]`, and a backslash before any of them;
+  a part that is malformed matches nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ocipack.report import Finding, Report, Severity
+
+IGNORE_FILE = ".sourceignore"
+VCS = (".git/", ".gitignore", ".gitmodules", ".gitattributes")
+EXTENSIONS = ("*.jpg", "*.jpeg", "*.gif", "*.png", "*.wmv", "*.flv", "*.tar.gz", "*.zip")
+CI = (
+    *(".github/", ".circleci/", ".travis.yml", ".gitlab-ci.yml", "appveyor.yml", ".drone.yml"),
+    *("cloudbuild.yaml", "codeship-services.yml", "codeship-steps.yml"),
+)
+EXTRA = ("**/.goreleaser.yml", "**/.sops.yaml", "**/.flux.yaml")
+
+DEFAULTS = (*VCS, *EXTENSIONS)
+"""What `flux push artifact` leaves out unless told otherwise."""
+
+LINE_LIMIT = 64 * 1024
+"""Bytes of a line at which Flux stops reading an ignore file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One line of an ignore file that stands in the directory `domain` (no parts: the root)."""
+
+    text: str
+    domain: tuple[str, ...] = ()
+
+    @property
+    def includes(self) -> bool:
+        """Whether this takes back what an earlier pattern left out."""
+        return self.text.startswith("!")
+
+    @property
+    def directory_only(self) -> bool:
+        """Whether a plain file does not match by its own name."""
+        return self._trimmed.endswith("/")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The pattern between its slashes; one part if it matches any part of a path."""
+        return tuple(self._trimmed.removesuffix("/").split("/"))
+
+    @property
+    def _trimmed(self) -> str:
+        text = self.text.removeprefix("!")
+        return text if text.endswith("\\ ") else text.rstrip(" ")
+
+    def matches(self, path: tuple[str, ...], *, directory: bool) -> bool:
+        """Whether this pattern has something to say about `path`."""
+        depth = len(self.domain)
+        if len(path) <= depth or path[:depth] != self.domain:
+            return False
+        path, parts = path[depth:], self.parts
+        if len(parts) > 1:
+            used = _anchored(parts, path)
+        else:
+            hits = (i + 1 for i, part in enumerate(path) if _matches(parts[0], part))
+            used = next(hits, 0)
+        only = self.directory_only and not directory
+        return used > 0 and not (only and used == len(path))
+
+
+def parse(text: str, domain: tuple[str, ...] = ()) -> tuple[Pattern, ...]:
+    """The patterns of an ignore file, one a line."""
+    found = []
+    for line in text.split("\n"):
+        if len(line.encode(errors="surrogateescape")) >= LINE_LIMIT:
+            break
+        line = line.removesuffix("\r")  # noqa: PLW2901 - the rest of the loop is about this line
+        if not line.startswith("#") and line.strip():
+            found.append(Pattern(line, domain))
+    return tuple(found)
+
+
+class Matcher:
+    """Decides which paths to leave out; later patterns overrule earlier ones."""
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        self._patterns = tuple(reversed(tuple(patterns)))
+        self.takes_back = any(pattern.includes for pattern in self._patterns)
+        """Whether something below a directory that is left out may still be wanted."""
+        self._known: dict[tuple[str, bool], Pattern | None] = {}
+        anywhere = [p for p in self._patterns if len(p.parts) == 1 and not p.domain]
+        self._simple = len(anywhere) == len(self._patterns) and not self.takes_back
+
+    def __call__(self, name: str, *, directory: bool = False) -> bool:
+        """Whether `name`, a relative POSIX path, is left out."""
+        decides = self.decisive(name, directory=directory)
+        return decides is not None and not decides.includes
+
+    def decisive(self, name: str, *, directory: bool = False) -> Pattern | None:
+        """The pattern that decides about `name`, if one does."""
+        path = tuple(name.split("/"))
+        if not self._simple:
+            return self._decide(path, directory=directory)
+        # without `!`, domains and anchors each part is judged alone, and parts repeat
+        last = len(path) - 1
+        found = (self._part(part, directory or i < last) for i, part in enumerate(path))
+        return next((pattern for pattern in found if pattern is not None), None)
+
+    def _part(self, part: str, directory: bool) -> Pattern | None:  # noqa: FBT001 - half of a key
+        key = (part, directory)
+        if key not in self._known:
+            self._known[key] = self._decide((part,), directory=directory)
+        return self._known[key]
+
+    def _decide(self, path: tuple[str, ...], *, directory: bool) -> Pattern | None:
+        found = (p for p in self._patterns if p.matches(path, directory=directory))
+        return next(found, None)
+
+
+def defaults(extra: str = "") -> Matcher:
+    """What packing leaves out: Flux's own list, then the user's patterns, one a line."""
+    return Matcher((*map(Pattern, DEFAULTS), *parse(extra)))
+
+
+def dropped(
+    names: Iterable[str], ignore_files: Mapping[str, str], spec_ignore: str = ""
+) -> Iterator[tuple[str, Pattern]]:
+    """Say which of `names` source-controller will leave out of what it serves, and why.
+
+    `ignore_files` maps the directory of each `.sourceignore` ("" for the root) to its text,
+    `spec_ignore` is the `ignore` of the OCIRepository. As soon as there is one pattern of either
+    kind, only the list of version control files is left of the defaults (fluxcd/pkg,
+    artifact/storage). With `layerSelector.operation: copy` nothing is dropped.
+    """
+    patterns: list[Pattern] = []
+    for directory in sorted(ignore_files, key=lambda name: name.encode().split(b"/")):
+        domain = tuple(directory.split("/")) if directory else ()
+        if ".git" not in domain:
+            patterns += parse(ignore_files[directory], domain)
+    patterns += parse(spec_ignore)
+    lists = VCS if patterns else (*VCS, *EXTENSIONS, *CI, *EXTRA)
+    matcher = Matcher((*map(Pattern, lists), *patterns))
+    for name in names:
+        decides = matcher.decisive(name)
+        if decides is not None and not decides.includes:
+            yield name, decides
+
+
+def arrival(names: Iterable[str], ignore_files: Mapping[str, str], spec_ignore: str = "") -> Report:
+    """Warn of files that are packed and will not arrive in the cluster (see `dropped`).
+
+    What a `.sourceignore` or the OCIRepository leaves out was asked for and is only noted.
+    """
+    lists = frozenset((*VCS, *EXTENSIONS, *CI, *EXTRA))
+    return Report.of(
+        Finding(
+            "dropped-in-cluster",
+            f"source-controller will drop this file ({pattern.text.strip()})",
+            Severity.WARNING if pattern.text in lists and not pattern.domain else Severity.NOTE,
+            file=name,
+            hint=f"rename it, leave it out, or take it back with !{name} in {IGNORE_FILE}",
+        )
+        for name, pattern in dropped(names, ignore_files, spec_ignore)
+    )
+
+
+def _anchored(parts: tuple[str, ...], path: tuple[str, ...]) -> int:
+    """How many parts of `path` the pattern takes, from the left; 0 if it does not match."""
+    at, matched, anywhere = 0, False, False
+    for i, part in enumerate(parts):
+        if part == "":
+            anywhere = False
+        elif part == "**":
+            if i == len(parts) - 1:
+                break
+            anywhere = True
+        elif "**" in part or at == len(path):
+            return 0
+        else:
+            reach = len(path) if anywhere else at + 1
+            hit = next((k for k in range(at, reach) if _matches(part, path[k])), None)
+            if hit is None and not anywhere:
+                return 0
+            matched, at, anywhere = hit is not None, len(path) if hit is None else hit + 1, False
+    return at if matched else 0
+
+
+def _matches(pattern: str, part: str) -> bool:
+    compiled = _compiled(pattern)
+    return compiled is not None and compiled.fullmatch(part) is not None
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """Go's path.Match as a regular expression; None if the pattern is malformed.
+
+    Between stars a chunk is taken where it first fits and never tried elsewhere, as Go does, so
+    that a hostile pattern cannot make matching explode.
+    """
+    chunks = [""]
+    for element in _elements(pattern):
+        if element is None:
+            return None
+        if element == "*":
+            chunks.append("")
+        else:
+            chunks[-1] += element
+    first, *rest = chunks
+    middle = "".join(f"(?>.*?{chunk})" for chunk in rest[:-1])
+    end = f".*{rest[-1]}" if rest else ""
+    return re.compile(first + middle + end, re.DOTALL)
+
+
+_ITEM = r"(?:\\.|[^\]\\-])"
+_ELEMENT = re.compile(
+    rf"\*|\?|\\(.)|\[(\^|(?!\^))((?:{_ITEM}(?:-{_ITEM})?)+)\]|([^\\\[])", re.DOTALL
+)
+_RANGE = re.compile(r"\\?(.)(?:-\\?(.))?", re.DOTALL)
+
+
+def _elements(pattern: str) -> Iterator[str | None]:
+    """The regular expression of each element, `*` for a star, None where it is malformed."""
+    at = 0
+    while at < len(pattern):
+        match = _ELEMENT.match(pattern, at)
+        if match is None:
+            yield None
+            return
+        at = match.end()
+        escaped, negated, ranges, plain = match.groups()
+        if ranges is not None:
+            yield _class(negated, ranges)
+        elif match[0] == "*":
+            yield "*"
+        else:
+            yield "." if match[0] == "?" else re.escape(escaped or plain)
+
+
+def _class(negated: str, ranges: str) -> str:
+    """A character class; a range that is upside down holds nothing, as in Go."""
+    spans = ((m[1], m[2] or m[1]) for m in _RANGE.finditer(ranges))
+    body = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in spans if low <= high)
+    if body:
+        return f"[{negated}{body}]"
+    return "." if negated else r"(?!)"

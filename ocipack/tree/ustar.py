@@ -1,0 +1,180 @@
+"""Tar headers: the few we write, and the few we accept (POSIX.1-2017, pax, "ustar Interchange").
+
+Every field that could differ from one machine to the next is constant: owner and group 0 and
+nameless, time 0, device 0, mode 0644 or 0755.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+
+from ocipack.errors import IntegrityError
+
+BLOCK = 512
+END = bytes(2 * BLOCK)
+"""What ends an archive: two blocks of zeros."""
+
+REGULAR, DIRECTORY, PAX, PAX_GLOBAL, LONG_NAME = b"0", b"5", b"x", b"g", b"L"
+
+_NAME, _PREFIX = 100, 155
+_EXTENDED = b"PaxHeader"
+_HEADER = struct.Struct("100s8s8s8s12s12s8sc100s8s32s32s8s8s155s12x")
+_ZERO = b"0000000\0"
+_CHECKSUM = slice(148, 156)
+_TYPE_BITS = {REGULAR: 0o100000, DIRECTORY: 0o040000}
+_MAGICS = {b"ustar\x0000": "ustar", b"ustar  \0": "gnu", bytes(8): "v7"}
+_OCTAL = re.compile(rb" *([0-7]+)[ \0]*")
+_KINDS = {
+    b"1": "a hard link",
+    b"2": "a symbolic link",
+    b"3": "a character device",
+    b"4": "a block device",
+    b"6": "a fifo",
+    b"S": "a sparse file",
+    b"K": "a link with a long name",
+}
+
+
+def header(name: str, *, size: int, executable: bool) -> bytes:
+    """The block or blocks before a file's content, or of a directory if `name` ends in a slash."""
+    directory = name.endswith("/")
+    mode = b"0000755\0" if directory or executable else b"0000644\0"
+    kind = DIRECTORY if directory else REGULAR
+    raw = name.encode()
+    prefix, last = _split(raw)
+    if last and raw.isascii():
+        return _block(last, mode, size, kind, prefix)
+    record = _record(raw)
+    stand_in = name.encode("ascii", "replace").replace(b"?", b"_")[:_NAME].rstrip(b"/")
+    return (
+        _block(_EXTENDED, b"0000644\0", len(record), PAX, b"")
+        + record
+        + padding(len(record))
+        + _block(stand_in, mode, size, kind, b"")
+    )
+
+
+def padding(size: int) -> bytes:
+    """What fills the last block of `size` bytes of content."""
+    return bytes(-size % BLOCK)
+
+
+def _split(raw: bytes) -> tuple[bytes, bytes]:
+    """Cut a long name into prefix and name at the last slash that fits, as Go does."""
+    if len(raw) <= _NAME:
+        return b"", raw
+    cut = raw.rfind(b"/", 0, min(_PREFIX + 1, len(raw) - 1))
+    if cut <= 0 or len(raw) - cut - 1 > _NAME:
+        return b"", b""
+    return raw[:cut], raw[cut + 1 :]
+
+
+def _record(raw: bytes) -> bytes:
+    """A pax record, `length path=name`, whose length counts its own digits."""
+    body = b" path=" + raw + b"\n"
+    length = len(body) + len(str(len(body)))
+    length = len(body) + len(str(length))
+    return str(length).encode() + body
+
+
+def _block(name: bytes, mode: bytes, size: int, kind: bytes, prefix: bytes) -> bytes:
+    length = b"%011o\0" % size
+    # a checksum counts itself as spaces
+    fields = (name, mode, _ZERO, _ZERO, length, b"00000000000\0", b" " * 8, kind)
+    rest = (b"", b"ustar\x0000", b"", b"", _ZERO, _ZERO, prefix)
+    block = _HEADER.pack(*fields, *rest)
+    return b"%b%06o\0 %b" % (block[: _CHECKSUM.start], sum(block), block[_CHECKSUM.stop :])
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What one header block says; `size` is in bytes, `name` as it stands there."""
+
+    name: bytes
+    kind: bytes
+    size: int
+    executable: bool
+
+    @property
+    def label(self) -> str:
+        """The name for a message."""
+        return ascii(self.name.decode("utf-8", "replace")[:200])
+
+
+def parse(block: bytes) -> Header:
+    """Read one header block, of POSIX, GNU or the seventh edition.
+
+    IntegrityError for a wrong checksum, for a kind that is neither file, directory nor long
+    name, and for whatever two readers could take for different things: type bits in the mode that
+    contradict the kind, a prefix where the dialect has none, sizes in base 256.
+    """
+    fields = _HEADER.unpack(block)
+    name, magic, prefix = fields[0].split(b"\0")[0], fields[9], fields[14]
+    head = Header(name, fields[7], 0, executable=False)
+    dialect = _MAGICS.get(magic)
+    if dialect is None:
+        raise IntegrityError(f"tar: not a header: {head.label}")
+    if _number(fields[6], head) != sum(block) - sum(fields[6]) + 8 * 32:
+        raise IntegrityError(f"tar: wrong checksum of {head.label}")
+    if any(block[500:]) or (dialect != "ustar" and any(prefix)):
+        raise IntegrityError(f"tar: a dialect that we do not read: {head.label}")
+    kind = REGULAR if head.kind == b"\0" else head.kind
+    if prefix := prefix.split(b"\0")[0]:
+        name = prefix + b"/" + name
+    return _judged(name, kind, _number(fields[4], head), _number(fields[1], head))
+
+
+def _judged(name: bytes, kind: bytes, size: int, mode: int) -> Header:
+    head = Header(name, kind, size, executable=bool(mode & 0o111))
+    if kind in {PAX, PAX_GLOBAL, LONG_NAME}:
+        return head
+    if kind not in _TYPE_BITS:
+        what = _KINDS.get(kind, f"of the unknown kind {kind!r}")
+        raise IntegrityError(f"tar: {head.label} is {what}, and only files are read")
+    if mode & ~0o7777 not in {0, _TYPE_BITS[kind]}:
+        raise IntegrityError(f"tar: mode and kind of {head.label} contradict each other")
+    if kind == DIRECTORY and size:
+        raise IntegrityError(f"tar: the directory {head.label} has content")
+    return head
+
+
+def _number(field: bytes, head: Header) -> int:
+    match = _OCTAL.fullmatch(field)
+    if match is None:
+        raise IntegrityError(f"tar: not a number in the header of {head.label}: {field!r}")
+    return int(match[1], 8)
+
+
+_RECORD = re.compile(rb"([1-9][0-9]{0,8}) ([^=\n\0]+)=")
+_HARMLESS = re.compile(
+    rb"(?:[amc]time|[ug]id|[ug]name|comment|SCHILY\.(?:dev|ino|nlink|fflags|xattr\..*|acl\..*)"
+    rb"|LIBARCHIVE\.(?:creationtime|xattr\..*)|RHT\..*)",
+    re.DOTALL,
+)
+
+
+def pax_path(data: bytes) -> bytes | None:
+    """The `path` of a pax header, if it has one.
+
+    IntegrityError for a malformed record, a keyword that comes twice, and every keyword that
+    changes content or place in another way (size, linkpath, sparse maps, character sets).
+    """
+    found: dict[bytes, bytes] = {}
+    at = 0
+    while at < len(data):
+        match = _RECORD.match(data, at)
+        end = at + int(match[1]) if match else 0
+        if match is None or end > len(data) or end <= match.end() or data[end - 1 : end] != b"\n":
+            raise IntegrityError("tar: a malformed pax record")
+        keyword = match[2]
+        if keyword in found:
+            raise IntegrityError(f"tar: the pax record {keyword!r} twice")
+        found[keyword] = data[match.end() : end - 1]
+        at = end
+    path = found.pop(b"path", None)
+    for keyword in found:
+        if not _HARMLESS.fullmatch(keyword):
+            raise IntegrityError(f"tar: a pax record that we do not read: {keyword[:100]!r}")
+    return path
