@@ -263,20 +263,21 @@ def _elliptic(curve: str, point: bytes) -> _Check:
     from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - start-up
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 - start-up
 
-    kind, own = {
-        "P-256": (ec.SECP256R1, hashes.SHA256),
-        "P-384": (ec.SECP384R1, hashes.SHA384),
-        "P-521": (ec.SECP521R1, hashes.SHA512),
-    }[curve]
+    kinds: dict[str, tuple[ec.EllipticCurve, tuple[hashes.HashAlgorithm, ...]]] = {
+        "P-256": (ec.SECP256R1(), (hashes.SHA256(),)),
+        "P-384": (ec.SECP384R1(), (hashes.SHA384(), hashes.SHA256())),
+        "P-521": (ec.SECP521R1(), (hashes.SHA512(), hashes.SHA256())),
+    }
+    kind, algorithms = kinds[curve]
     try:
-        key = ec.EllipticCurvePublicKey.from_encoded_point(kind(), point)
+        key = ec.EllipticCurvePublicKey.from_encoded_point(kind, point)
     except ValueError as e:
         raise Misuse(f"this public key is no point of {curve}") from e
 
     def check(signature: bytes, payload: bytes) -> bool:
-        for algorithm in dict.fromkeys((own, hashes.SHA256)):
+        for algorithm in algorithms:
             try:
-                key.verify(signature, payload, ec.ECDSA(algorithm()))
+                key.verify(signature, payload, ec.ECDSA(algorithm))
             except InvalidSignature:
                 continue
             return True

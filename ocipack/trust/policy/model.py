@@ -8,6 +8,9 @@ from ocipack.errors import Misuse
 from ocipack.trust import examples
 from ocipack.trust.keys import PublicKey
 
+KEYS = 64
+"""Keys of one policy: each may be tried on each signature, and those are counted too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -23,6 +26,8 @@ class Policy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", tuple(dict.fromkeys(self.keys)))
+        if len(self.keys) > KEYS:
+            raise Misuse(f"a policy has at most {KEYS} keys, not {len(self.keys)}")
         if not self.keys:
             raise Misuse("a policy without keys would refuse everything", hint="give --key")
         if not 1 <= self.threshold <= len(self.keys):

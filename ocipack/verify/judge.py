@@ -1,0 +1,136 @@
+"""Decide what a candidate is worth. Pure: bytes in, a claim or a refusal out.
+
+A signature of digest D by a trusted key K is accepted when all of this holds, in this order. The
+cheap checks stand first so that strangers cannot make us compute; what is parsed is exactly the
+bytes that are then verified.
+
+A layer of the `.sig` manifest:
+
+1. carries a signature, in base64
+2. its payload is simple signing, read strictly: no member twice, the `type` that cosign writes
+3. the payload names D
+4. K made the signature, over the payload as stored
+
+A referrer:
+
+5. names D as its own subject, whatever the listing says
+6. holds a bundle v0.3, read strictly: no unknown member, none twice, one DSSE signature
+7. the bundle says that a key made it, not a certificate
+8. the envelope holds an in-toto statement
+9. the statement is of version 1 or 0.1, read strictly
+10. its predicate type is cosign's plain signature: an attestation is no signature
+11. one of its subjects is D
+12. K made the signature, over the pre-authentication encoding of the payload as stored
+
+And for all of them together:
+
+13. each key counts once, in however many forms and places it signed
+14. at least as many keys as the policy's threshold
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ocipack.errors import IntegrityError
+from ocipack.report import Finding
+from ocipack.trust import cosign, dsse
+from ocipack.trust.bundle import Bundle
+from ocipack.trust.statement import SIGN, Statement
+from ocipack.verify.gather import Candidate, Layer, Referrer
+
+if TYPE_CHECKING:
+    from ocipack.oci.digest import Digest
+    from ocipack.trust.keys import PublicKey
+
+LEGACY, BUNDLE = "legacy", "bundle"
+
+_SHOWN = 120
+_RAW = frozenset({64, 96, 132})
+_SEQUENCE = 0x30
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A candidate that says the right thing; only its signature is still to be checked.
+
+    `signed` is what `signature` must cover. `hint` names the key in a bundle (untrusted), and
+    `annotations` are the signed ones.
+    """
+
+    form: str
+    place: str
+    signed: bytes
+    signature: bytes
+    hint: str
+    annotations: Mapping[str, Any]
+
+
+class _No(Exception):
+    """A check failed; `rule` says which kind."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(message)
+        self.rule = rule
+
+
+def claim(candidate: Candidate, digest: Digest) -> Claim | Finding:
+    """Check everything about `candidate` but its signature (1-3, 5-11)."""
+    try:
+        if isinstance(candidate, Layer):
+            return _layer(candidate, digest)
+        return _referrer(candidate, digest)
+    except _No as e:
+        return Finding(e.rule, str(e), subject=candidate.place)
+    except IntegrityError as e:
+        return Finding("signature-malformed", str(e), subject=candidate.place)
+
+
+def order(claim: Claim, keys: Iterable[PublicKey]) -> list[PublicKey]:
+    """Put the key that the hint names first. Order only: every key is tried."""
+    return sorted(keys, key=lambda key: key.hint != claim.hint)
+
+
+def promising(claim: Claim, keys: Iterable[PublicKey]) -> bool:
+    """Whether to try `claim` at once, rather than after all others: its hint is one of ours."""
+    return claim.form == LEGACY or any(key.hint == claim.hint for key in keys)
+
+
+def stranger(claim: Claim) -> Finding:
+    """Say that no trusted key made `claim` (4, 12)."""
+    message = f"{claim.form}: no trusted key made this signature"
+    if len(claim.signature) in _RAW and claim.signature[0] != _SEQUENCE:
+        message += "; it may be in the raw form r‖s, and only ASN.1 DER is read"
+    return Finding("signature-foreign", message, subject=claim.place)
+
+
+def _layer(found: Layer, digest: Digest) -> Claim:
+    signature = cosign.signature(found.layer)  # (1)
+    said = cosign.Claim.parse(found.payload)  # (2)
+    if said.digest != digest:  # (3)
+        raise _No("signature-digest", f"legacy: it signs another digest, {said.digest}")
+    return Claim(LEGACY, found.place, found.payload, signature, "", said.annotations)
+
+
+def _referrer(found: Referrer, digest: Digest) -> Claim:
+    if found.subject != digest:  # (5)
+        raise _No("signature-subject", f"bundle: it is attached to {found.subject or 'nothing'}")
+    bundle = Bundle.parse(found.bundle)  # (6)
+    if bundle.hint is None:  # (7)
+        raise _No("signature-certificate", "bundle: made with a certificate, not with a key")
+    envelope = bundle.envelope
+    if envelope.payload_type != dsse.IN_TOTO:  # (8)
+        said = envelope.payload_type[:_SHOWN]
+        raise _No("signature-malformed", f"bundle: its payload is {said!r}, not {dsse.IN_TOTO}")
+    statement = Statement.parse(envelope.payload)  # (9)
+    if statement.predicate_type != SIGN:  # (10)
+        said = statement.predicate_type[:_SHOWN]
+        raise _No("signature-predicate", f"bundle: an attestation ({said!r}) is no signature")
+    subject = statement.about(digest)
+    if subject is None:  # (11)
+        raise _No("signature-digest", "bundle: it signs another digest")
+    return Claim(
+        BUNDLE, found.place, envelope.signed, bundle.signature, bundle.hint, subject.annotations
+    )
