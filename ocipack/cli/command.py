@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ocipack.cli.console import Console
-from ocipack.cli.outcome import Outcome, Output, document, failure, outputs, pretty
+from ocipack.cli.outcome import Outcome, Output, document, failure, outputs, pretty, report_of
 from ocipack.errors import OcipackError
 
 
@@ -38,11 +38,11 @@ def command(function: Callable[..., Outcome]) -> click.Command:
         try:
             outcome = function(app, **values)
         except OcipackError as error:
+            app.console.findings(report_of(error))
             _emit(app, pretty(failure(path, error)), "")
             raise
         app.console.findings(outcome.report)
-        text = outcome.text + "\n" if outcome.text and not outcome.text.endswith("\n") else ""
-        _emit(app, pretty(document(path, outcome)), text or outcome.text)
+        _emit(app, pretty(document(path, outcome)), outcome.text)
         return outcome.code
 
     invoke.__doc__ = function.__doc__
@@ -65,4 +65,4 @@ def _emit(app: App, structured: str, text: str) -> None:
         if output.format == "json":
             output.write(structured)
         elif text:
-            output.write(text)
+            output.write(text if text.endswith("\n") else f"{text}\n")

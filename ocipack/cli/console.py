@@ -66,6 +66,7 @@ class Console:
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     quiet: bool = False
+    least: Severity = Severity.WARNING
 
     def line(self, text: str) -> None:
         """Print one line, made safe."""
@@ -95,10 +96,10 @@ class Console:
         if stage.text:
             self.note(f"{name:<9} {stage.text}")
 
-    def findings(self, report: Report, *, least: Severity = Severity.WARNING) -> None:
-        """Print findings of at least this importance: the place, the rule, the words, the hint."""
+    def findings(self, report: Report) -> None:
+        """Print what is at least as important as `least`: place, rule, words, hint."""
         for finding in report.findings:
-            if finding.severity.rank <= least.rank:
+            if finding.severity.rank <= self.least.rank:
                 for text in describe(finding):
                     self.line(text)
 

@@ -9,7 +9,7 @@ import sys
 import click
 
 from ocipack.cli.console import Console, plain
-from ocipack.errors import Misuse, OcipackError, Rejected
+from ocipack.errors import Misuse, OcipackError
 
 BUG = 70
 INTERRUPTED = 130
@@ -44,9 +44,7 @@ def end(error: BaseException) -> int:
 
 
 def refused(console: Console, error: OcipackError) -> int:
-    """Show a deliberate error: its findings, its sentence, its hint."""
-    if isinstance(error, Rejected) and error.report is not None:
-        console.findings(error.report)
+    """Show a deliberate error: its sentence and its hint; its command has shown the findings."""
     console.error(str(error), error.hint)
     return error.exit_code
 

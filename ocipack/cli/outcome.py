@@ -93,15 +93,24 @@ def document(command: str, outcome: Outcome) -> dict[str, Any]:
 
 def failure(command: str, error: OcipackError) -> dict[str, Any]:
     """The JSON form of a command that was refused or could not decide."""
-    report = error.report if isinstance(error, Rejected) and error.report else Report()
-    said = {"kind": type(error).__name__, "message": str(error), "hint": error.hint}
     return {
         "schema": SCHEMA,
         "command": command,
         "exitCode": error.exit_code,
-        "error": {name: value for name, value in said.items() if value},
-        "findings": [finding.as_dict() for finding in report.findings],
+        **failed(error),
+        "findings": [finding.as_dict() for finding in report_of(error).findings],
     }
+
+
+def report_of(error: OcipackError) -> Report:
+    """The findings behind a refusal; empty for every other error."""
+    return (error.report if isinstance(error, Rejected) else None) or Report()
+
+
+def failed(error: OcipackError) -> dict[str, Any]:
+    """The member that says why: kind, message and, if there is one, hint."""
+    said = {"kind": type(error).__name__, "message": str(error), "hint": error.hint}
+    return {"error": {name: value for name, value in said.items() if value}}
 
 
 def pretty(document: Mapping[str, Any]) -> str:

@@ -1,0 +1,58 @@
+"""`ocipack tag`."""
+
+from __future__ import annotations
+
+import click
+
+from ocipack.cli.command import App, command as outcome_command
+from ocipack.cli.outcome import Outcome
+from ocipack.cli.places import opened, place
+from ocipack.cli.trusted import proof_options, proven
+from ocipack.tag import standing, tag as point
+
+
+@click.argument("location", metavar="PLACE")
+@click.argument("names", nargs=-1, required=True, metavar="TAG...")
+@proof_options
+def tag(
+    app: App,
+    *,
+    location: str,
+    names: tuple[str, ...],
+    keys: tuple[str, ...],
+    threshold: int,
+    allow_example_key: bool,
+    allow_unsigned: bool,
+) -> Outcome:
+    """Point tags at an artifact that is there already.
+
+    The artifact is verified first. Each TAG is preceded by its immutable twin, TAG-<first 12 hex
+    of the digest>, which never moves; a tag that someone moves meanwhile is left alone. Prints
+    the pinned place.
+    """
+    where = place(location)
+    with opened(where) as store:
+        before = standing(store, names)
+        target = proven(
+            app,
+            store,
+            where,
+            keys=keys,
+            threshold=threshold,
+            allow_example_key=allow_example_key,
+            allow_unsigned=allow_unsigned,
+        )
+        with app.console.stage("tag") as stage:
+            done = point(store, target, before)
+            stage.say(", ".join(done.written) or "unchanged")
+    pinned = str(where.tagged(names[-1]).at(target.digest))
+    return Outcome(
+        pinned,
+        {
+            "artifact": {"place": pinned, "digest": str(target.digest)},
+            "tags": {"written": list(done.written), "unchanged": list(done.unchanged)},
+        },
+    )
+
+
+command = outcome_command(tag)

@@ -1,0 +1,228 @@
+"""From a directory on the command line to an artifact: what pack, render and ship share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from ocipack.cli.command import App
+from ocipack.cli.console import plural, size
+from ocipack.cli.pairs import pairs
+from ocipack.errors import Rejected
+from ocipack.files.snapshot import snapshot
+from ocipack.files.workspace import Workspace
+from ocipack.flux import artifact as flux, origin
+from ocipack.flux.origin import Checkout
+from ocipack.oci.artifact import Artifact
+from ocipack.oci.descriptor import Descriptor
+from ocipack.pack import pack
+from ocipack.report import Finding, Report, Severity
+from ocipack.tools import git
+from ocipack.tree import ignore
+from ocipack.tree.archive import COMPRESSIONS
+from ocipack.tree.tree import Tree
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--ignore",
+        "ignored",
+        multiple=True,
+        metavar="PATTERN",
+        help="Leave this out too; Flux's dialect, added to its defaults; repeatable.",
+    ),
+    click.option(
+        "--symlinks",
+        type=click.Choice(["refuse", "resolve"]),
+        default="refuse",
+        show_default=True,
+        help="What to do about symbolic links; resolve follows them inside the tree.",
+    ),
+    click.option(
+        "--compression",
+        type=click.Choice(COMPRESSIONS),
+        default=COMPRESSIONS[0],
+        show_default=True,
+        help="stored gives bytes that no compressor can change.",
+    ),
+    click.option(
+        "--layer-type",
+        type=click.Choice(list(flux.LAYER_TYPES)),
+        default="flux",
+        show_default=True,
+        help="oci is what Argo CD needs.",
+    ),
+    click.option(
+        "--annotation",
+        "annotations",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Annotate the manifest; repeatable.",
+    ),
+    click.option("--source", default="", metavar="URL", help="Where the tree comes from."),
+    click.option(
+        "--revision",
+        default="",
+        metavar="NAME[@sha1:HEX]",
+        help="Name of the branch or tag in the revision, or the whole revision.",
+    ),
+    click.option("--allow-dirty", is_flag=True, help="Pack a tree that differs from its commit."),
+)
+
+
+def packing_options(function: _F) -> _F:
+    """Add the options of `Packing`."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """What the options of `packing_options` say."""
+
+    ignored: tuple[str, ...]
+    symlinks: str
+    compression: str
+    layer_type: str
+    annotations: tuple[str, ...]
+    source: str
+    revision: str
+    allow_dirty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """An artifact and what it was made of; `layer` describes its one layer."""
+
+    artifact: Artifact
+    tree: Tree
+    report: Report
+
+    @property
+    def layer(self) -> Descriptor:
+        """The layer that holds the tree."""
+        return self.artifact.manifest.layers[0]
+
+    def summary(self) -> str:
+        """How much it is, for people."""
+        files = plural(len(self.tree.files), "file")
+        return f"{files}, {size(self.tree.size)} → {size(self.layer.size)}  {self.layer.digest}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The members of the JSON form."""
+        return {
+            "digest": str(self.artifact.root.digest),
+            "layer": {"digest": str(self.layer.digest), "size": self.layer.size},
+            "files": len(self.tree.files),
+            "size": self.tree.size,
+            "annotations": dict(self.artifact.manifest.annotations),
+        }
+
+
+def packed(app: App, workspace: Workspace, directory: str, how: Packing) -> Packed:
+    """Look at `directory` and pack it.
+
+    Warnings are printed at once. Rejected for a tree that git says differs from its commit,
+    unless that is allowed.
+    """
+    with app.console.stage("pack") as stage:
+        left_out = ignore.defaults("\n".join(how.ignored))
+        found = snapshot(directory, left_out=left_out, symlinks=how.symlinks)
+        said, facts = _annotations(directory, left_out, how)
+        made = pack(
+            found.tree,
+            spool=workspace.spool,
+            annotations=said,
+            compression=how.compression,
+            layer_type=how.layer_type,
+        )
+        report = found.report + facts + _arrival(found.tree)
+        result = Packed(made, found.tree, report)
+        stage.say(result.summary())
+    return result
+
+
+def _annotations(
+    directory: str, left_out: ignore.Matcher, how: Packing
+) -> tuple[Mapping[str, str], Report]:
+    """What the manifest says of where it comes from, and what was found on the way."""
+    given = pairs(how.annotations, "--annotation")
+    found = git.look(
+        directory if os.path.isdir(directory) else os.path.dirname(directory) or ".",  # noqa: PTH112, PTH120
+        environment=os.environ,
+    )
+    checkout = found.checkout
+    findings: list[Finding] = [] if _says_all(how) else list(found.report.findings)
+    revision = how.revision if "@" in how.revision else ""
+    dirt = checkout.dirt(left_out) if checkout is not None else ()
+    if dirt and not how.allow_dirty:
+        raise _dirty(directory, dirt)
+    if checkout is not None and not revision:
+        name = origin.ref_name(flag=how.revision, ci=_ci_name(), checkout=checkout)
+        revision = origin.revision(name, checkout, dirty=bool(dirt))
+    source = origin.source(given=[how.source, *_ci_sources()], checkout=checkout)
+    if checkout is not None and not source:
+        findings.append(_no_source(checkout))
+    said = {
+        flux.CREATED: origin.created(
+            epoch=os.environ.get("SOURCE_DATE_EPOCH", ""), checkout=checkout
+        ),
+        flux.SOURCE: source,
+        flux.REVISION: revision,
+    }
+    return {key: value for key, value in said.items() if value} | given, Report.of(findings)
+
+
+def _says_all(how: Packing) -> bool:
+    return bool(how.source) and "@" in how.revision
+
+
+def _dirty(directory: str, dirt: tuple[str, ...]) -> Rejected:
+    shown = [Finding("tree-dirty", "differs from the commit", file=name) for name in dirt]
+    return Rejected(
+        f"{directory}: {plural(len(dirt), 'file')} that would be packed differ from the commit",
+        report=Report.of(shown),
+        hint="commit them, ignore them (--ignore), or give --allow-dirty, which the revision says",
+    )
+
+
+def _no_source(checkout: Checkout) -> Finding:
+    reason = "the remote is not a network address" if checkout.remote else "there is no remote"
+    return Finding(
+        "no-source",
+        f"{reason}: the artifact will not say where it comes from",
+        Severity.WARNING,
+        hint="say it with --source",
+    )
+
+
+def _ci_name() -> str:
+    """The name of the branch or tag, as the CI systems that we know call it."""
+    names = ("GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BITBUCKET_TAG", "BITBUCKET_BRANCH")
+    return next((value for name in names if (value := os.environ.get(name))), "")
+
+
+def _ci_sources() -> Iterator[str]:
+    """The address of the repository, as the CI systems that we know call it."""
+    server, project = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    if server and project:
+        yield f"{server}/{project}"
+    for name in ("CI_PROJECT_URL", "BITBUCKET_GIT_HTTP_ORIGIN"):
+        if value := os.environ.get(name):
+            yield value
+
+
+def _arrival(tree: Tree) -> Report:
+    """What source-controller will leave out of what we pack."""
+    rules = {
+        name: file.read(limit=ignore.LINE_LIMIT).decode("utf-8", "replace")
+        for name, file in tree.files.items()
+        if name.rpartition("/")[2] == ignore.IGNORE_FILE
+    }
+    return ignore.arrival(tree.files, rules)

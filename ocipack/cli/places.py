@@ -1,0 +1,75 @@
+"""From a place on the command line to a store that is open."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ocipack.errors import Misuse
+from ocipack.oci.location import Location
+
+if TYPE_CHECKING:
+    from ocipack.stores.layout import LayoutStore
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def place(text: str) -> Location:
+    """Read a place; `-` reads it from standard input, as another command printed it.
+
+    Misuse if it is no place, or if standard input is a terminal or holds more than one line.
+    """
+    if text != "-":
+        return Location.parse(text, cwd=os.getcwd())  # noqa: PTH109 - text is wanted
+    if sys.stdin.isatty():
+        raise Misuse("`-` reads a place from standard input, which is a terminal")
+    lines = sys.stdin.read(4096).split()
+    if len(lines) != 1:
+        raise Misuse(
+            f"standard input holds {len(lines)} places, and one is needed",
+            hint="the command before this one printed none, or several",
+        )
+    return Location.parse(lines[0], cwd=os.getcwd())  # noqa: PTH109 - text is wanted
+
+
+@contextmanager
+def opened(location: Location) -> Iterator[LayoutStore]:
+    """Open the store at `location`; what was written is finished, or dropped, at the end."""
+    if not location.is_layout:
+        raise Misuse(f"{location}: registries are not supported yet")
+    from ocipack.stores.layout import LayoutStore  # noqa: PLC0415 - start-up
+
+    with LayoutStore(location.path) as store:
+        yield store
+
+
+def key_options(function: _F) -> _F:
+    """Add the options that say who is trusted."""
+    for option in (
+        click.option(
+            "--key",
+            "keys",
+            multiple=True,
+            required=True,
+            metavar="FILE",
+            help="Public key of someone who may have signed; repeatable.",
+        ),
+        click.option(
+            "--threshold", default=1, show_default=True, help="How many of the keys must have."
+        ),
+        example_option,
+    ):
+        function = option(function)
+    return function
+
+
+example_option = click.option(
+    "--allow-example-key",
+    is_flag=True,
+    help="Accept keys that ship with ocipack, whose passwords everybody knows.",
+)
