@@ -51,7 +51,8 @@ class Index:
             document = jsontext.decode(raw)
         if not isinstance(document, dict) or document.get("mediaType", INDEX) != INDEX:
             raise IntegrityError(f"{where}: not an OCI image index")
-        entries = document.get("manifests") or []
+        entries = document.get("manifests")
+        entries = [] if entries is None else entries  # Go writes null for an empty list
         if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
             raise IntegrityError(f"{where}: manifests must be a list of JSON objects")
         if len(entries) > ENTRIES:
@@ -113,15 +114,17 @@ class Index:
         """Point `name` at `target`.
 
         What it named before stays listed without a name, as it is in no other place, unless
-        another entry lists it or it is to be forgotten.
+        another entry lists it or it is to be forgotten. Such an entry of `target` that says
+        nothing else goes, or moving a tag to and fro would pile them up.
         """
-        kept = [entry for entry in self.entries if _name(entry) != name]
+        bare = target.plain.to_dict()
+        kept = [entry for entry in self.entries if _name(entry) != name and entry != bare]
         listed = {str(target.digest), *(str(entry.get("digest")) for entry in kept)}
         for entry in () if forget else self.of(name):
             if str(entry.get("digest")) not in listed:
                 kept.append(_nameless(entry))
                 listed.add(str(entry.get("digest")))
-        ours = {**target.plain.to_dict(), "annotations": {REF_NAME: name}}
+        ours = {**bare, "annotations": {REF_NAME: name}}
         return Index(self.where, self.document, (*kept, ours))
 
 
