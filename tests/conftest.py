@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from registry import Registry, Switches
 
+from ocipack.oci.reference import Reference
 from ocipack.oci.store import Listing, Store
 from ocipack.stores.layout import LayoutStore
 from ocipack.stores.memory import MemoryStore
+from ocipack.stores.registry.registries import Registries
 
 
 class FullStore(Store, Listing, Protocol):
@@ -35,12 +38,24 @@ def _tar(folder: Path, _: ExitStack) -> Opener:
     return lambda: LayoutStore(folder / "layout.tar")
 
 
+def _registry(switches: Switches) -> Callable[[Path, ExitStack], Opener]:
+    def opener(_: Path, cleanup: ExitStack) -> Opener:
+        server = cleanup.enter_context(Registry(switches))
+        registries = Registries()
+        reference = Reference.parse(f"{server.name}/team/app")
+        return lambda: nullcontext(registries.store(reference, writes=True))
+
+    return opener
+
+
 PLACES: dict[str, Callable[[Path, ExitStack], Opener]] = {
     # one entry a place: it is given an empty folder, and a stack for what must end with the
     # test (a server), and says how to open a place that is empty at first
     "memory": _memory,
     "directory": _directory,
     "tar": _tar,
+    "registry": _registry(Switches()),
+    "registry without referrers": _registry(Switches(referrers=False, name_unknown=False)),
 }
 
 

@@ -1,0 +1,1 @@
+"""Who we are to a registry: docker's configuration, its helpers, challenges and tokens."""

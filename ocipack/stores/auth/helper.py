@@ -1,0 +1,85 @@
+"""Docker's credential helpers: `docker-credential-NAME get`, the registry on stdin.
+
+Protocol: github.com/docker/docker-credential-helpers. What a helper writes is a secret even when
+it fails, so none of it is ever shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ocipack.errors import Denied, Misuse
+from ocipack.stores.auth.credential import Credential
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_ABSENT = (b"credentials not found", b"no credentials server url", b"no credentials username")
+_LIMIT = 256 * 1024
+_IDENTITY = "<token>"
+"""The user name by which a helper says that its secret is an identity token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Helpers:
+    """Runs helpers in `environment` (which needs PATH, and HOME for most) under a time limit."""
+
+    environment: Mapping[str, str]
+    timeout: float = 30.0
+    run: Callable[..., subprocess.CompletedProcess[bytes]] = field(default=subprocess.run)
+
+    def get(self, name: str, server: str) -> Credential | None:
+        """Ask helper `name` about `server`; None if it knows nothing.
+
+        Misuse if there is no such helper, Denied if it fails.
+        """
+        program = f"docker-credential-{name}"
+        if not _NAME.fullmatch(name):
+            raise Misuse(f"not the name of a credential helper: {name[:100]!r}")
+        path = shutil.which(program, path=self.environment.get("PATH", ""))
+        if path is None:
+            raise Misuse(
+                f"the docker configuration names {program} for {server}, and it is not on PATH",
+                hint="install it, or take it out of credHelpers or credsStore",
+            )
+        try:
+            done = self.run(
+                [path, "get"],
+                input=server.encode(),
+                env=dict(self.environment),
+                capture_output=True,
+                timeout=self.timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise Denied(f"{program} gave no answer for {server} in {self.timeout:g} s") from None
+        except OSError as e:
+            raise Misuse(f"{program} cannot be run: {e.strerror}") from e
+        if done.returncode:
+            if any(words in (done.stdout + done.stderr).lower() for words in _ABSENT):
+                return None
+            raise Denied(
+                f"{program} failed for {server} (exit code {done.returncode})",
+                hint=f"run it by hand: echo {server} | {program} get",
+            )
+        return _read(done.stdout, program, server)
+
+
+def _read(output: bytes, program: str, server: str) -> Credential | None:
+    try:
+        answer = json.loads(output) if len(output) <= _LIMIT else None
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict):
+        raise Denied(f"{program} gave no usable answer for {server}")
+    username, secret = answer.get("Username", ""), answer.get("Secret", "")
+    if not isinstance(username, str) or not isinstance(secret, str):
+        raise Denied(f"{program} gave no usable answer for {server}")
+    if not secret:
+        return None
+    if username == _IDENTITY:
+        return Credential(program, identity_token=secret)
+    return Credential(program, username=username, password=secret)

@@ -1,0 +1,104 @@
+"""What came back: a status, headers, and a body that is read under a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ocipack.errors import IntegrityError, OcipackError
+from ocipack.stores.http.faults import FOREIGN, Attempt, translate
+
+if TYPE_CHECKING:
+    from urllib3.response import BaseHTTPResponse
+
+PIECE = 256 * 1024
+"""Bytes of a streamed body that are held at once."""
+
+ERROR_LIMIT = 64 * 1024
+"""Bytes read of a body that only explains a failure."""
+
+
+class Answer:
+    """One response; whoever got it reads it to the end or drops it.
+
+    A body that is not read to the end costs its connection, which is what an endless one deserves.
+    """
+
+    def __init__(self, response: BaseHTTPResponse, at: Attempt) -> None:
+        self._response = response
+        self.at = at
+        self.status = response.status
+
+    def header(self, name: str) -> str:
+        """One header, whatever the case of its name; empty if it is missing."""
+        return self._response.headers.get(name, "")
+
+    def headers(self, name: str) -> list[str]:
+        """Every header of that name, each as it was sent."""
+        return self._response.headers.getlist(name)
+
+    @property
+    def media_type(self) -> str:
+        """The content type without its parameters."""
+        return self.header("Content-Type").partition(";")[0].strip().lower()
+
+    @property
+    def length(self) -> int | None:
+        """How long the body is said to be, in bytes; None if nothing sane is said."""
+        text = self.header("Content-Length")
+        return int(text) if text.isascii() and text.isdigit() else None
+
+    @property
+    def is_delimited(self) -> bool:
+        """Whether a cut would be noticed by HTTP itself."""
+        return self.length is not None or "chunked" in self.header("Transfer-Encoding").lower()
+
+    def chunks(self) -> Iterator[bytes]:
+        """Stream the body; Transient if it is cut."""
+        try:
+            yield from self._response.stream(PIECE, decode_content=False)
+        except FOREIGN as e:
+            raise translate(e, self.at) from e
+        finally:
+            self.drop()
+
+    def read(self, limit: int) -> bytes:
+        """Read the body whole; IntegrityError when it is longer than `limit` bytes."""
+        if (self.length or 0) > limit:
+            self.drop()
+            raise self._too_long(limit)
+        pieces, total = [], 0
+        for piece in self.chunks():
+            total += len(piece)
+            if total > limit:
+                self.drop()
+                raise self._too_long(limit)
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _too_long(self, limit: int) -> IntegrityError:
+        return IntegrityError(f"{self.at.what}: the answer is longer than {limit} bytes")
+
+    def excerpt(self) -> bytes:
+        """Read what explains a failure, at most ERROR_LIMIT bytes, whatever happens to the rest."""
+        found = b""
+        try:
+            for piece in self.chunks():
+                found += piece
+                if len(found) > ERROR_LIMIT:
+                    break
+        except OcipackError:
+            pass  # half an explanation is better than another failure
+        finally:
+            self.drop()
+        return found[:ERROR_LIMIT]
+
+    def finish(self) -> None:
+        """Take a body that says nothing of interest, so that the connection can be used again."""
+        self.excerpt()
+
+    def drop(self) -> None:
+        """Let go; the connection goes back to its pool if the body was read, else it is closed."""
+        if not self._response.closed:
+            self._response.close()
+        self._response.release_conn()

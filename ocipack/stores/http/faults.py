@@ -1,0 +1,167 @@
+"""The one seam where urllib3's, ssl's and the socket's exceptions become ours.
+
+`KINDS` says for every class of urllib3.exceptions what it means; a test walks that module, so a
+class that a new release adds fails the build instead of reaching a user as a traceback.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from dataclasses import dataclass
+
+from urllib3 import exceptions as u
+
+from ocipack.errors import IntegrityError, OcipackError, StoreError, Unavailable
+from ocipack.stores.http.url import Url, printable
+
+FOREIGN = (u.HTTPError, http.client.HTTPException, OSError)
+"""Everything that an exchange can raise and that is not ours."""
+
+KINDS: dict[type[Exception], str] = {
+    u.NameResolutionError: "name",
+    u.NewConnectionError: "connect",
+    u.ConnectTimeoutError: "connect-timeout",
+    u.ReadTimeoutError: "silence",
+    u.TimeoutError: "silence",
+    u.TimeoutStateError: "cut",
+    u.IncompleteRead: "cut",
+    u.InvalidChunkLength: "cut",
+    u.ProtocolError: "cut",
+    u.BodyNotHttplibCompatible: "cut",
+    u.SSLError: "tls",
+    u.ProxyError: "proxy",
+    u.ProxySchemeUnknown: "address",
+    u.ProxySchemeUnsupported: "address",
+    u.LocationValueError: "address",
+    u.URLSchemeUnknown: "address",
+    u.InvalidHeader: "answer",
+    u.HeaderParsingError: "answer",
+    u.ResponseError: "answer",
+    u.ResponseNotChunked: "answer",
+    u.DecodeError: "answer",
+    u.UnrewindableBodyError: "cut",
+    u.HostChangedError: "address",
+    u.MaxRetryError: "cut",
+    u.PoolError: "pool",
+}
+
+
+class Transient(Unavailable):
+    """What another try may mend. `after` is how many seconds the server asked us to wait."""
+
+    def __init__(self, message: str, *, hint: str = "", after: float | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.after = after
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What was being tried: enough to explain a failure, and no secret."""
+
+    method: str
+    url: Url
+    authorities: str
+    connect_timeout: float
+    idle_timeout: float
+    proxied: bool = False
+
+    @property
+    def what(self) -> str:
+        """Method and address, as every message begins."""
+        return f"{self.method} {self.url.shown}"
+
+
+def kind(error: Exception) -> str:
+    """Classify a foreign exception; the most particular class decides."""
+    for cls in type(error).__mro__:
+        if cls in KINDS:
+            return KINDS[cls]
+    if isinstance(error, ssl.SSLError):
+        return "tls"
+    if isinstance(error, TimeoutError):
+        return "silence"
+    return "cut"
+
+
+def translate(error: Exception, at: Attempt) -> OcipackError:
+    """Say in our words what went wrong in `at`."""
+    if (secure := _tls_cause(error)) is not None:
+        return _tls(secure, at)
+    found = kind(error)
+    reason = printable(_reason(error), 200)
+    simple = {
+        "name": f"the name {at.url.host!r} cannot be resolved",
+        "connect": f"no connection: {reason}",
+        "connect-timeout": f"no connection within {at.connect_timeout:g} s",
+        "silence": f"nothing came for {at.idle_timeout:g} s",
+        "proxy": f"the proxy failed: {reason}",
+        "pool": "the connection was already closed",
+    }
+    if found in simple:
+        hint = "check the name of the registry, the network and the proxy settings"
+        return Unavailable(f"{at.what}: {simple[found]}", hint=hint)
+    if found == "address":
+        return StoreError(f"{at.what}: not an address or proxy that can be used: {reason}")
+    if found == "answer":
+        return IntegrityError(f"{at.what}: the answer is not HTTP as it should be: {reason}")
+    return Transient(f"{at.what}: the connection was cut: {reason}")
+
+
+def _tls_cause(error: BaseException) -> BaseException | None:
+    """Find the TLS failure inside what urllib3 wraps around it."""
+    seen: set[int] = set()
+    stack: list[BaseException] = [error]
+    while stack:
+        one = stack.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+            return None  # the peer hung up: a cut like any other
+        if isinstance(one, ssl.SSLError):
+            return one
+        inner = [one.__cause__, one.__context__, *one.args]
+        stack += [e for e in inner if isinstance(e, BaseException)]
+    return error if isinstance(error, u.SSLError) else None
+
+
+_EXPIRED, _EARLY, _NAME, _ADDRESS = 10, 9, 62, 64
+"""OpenSSL's X509_V_ERR_* numbers (openssl/x509_vfy.h)."""
+
+
+def _tls(error: BaseException, at: Attempt) -> StoreError:
+    code = getattr(error, "verify_code", None)
+    place = f"certs.d/{at.url.netloc}"
+    if code in (_NAME, _ADDRESS):
+        why = f"its certificate is not for {at.url.host!r}, the name that we expected"
+        hint = (
+            "use a name that the certificate lists; one that is reached by address needs that "
+            "address in it (an IP SAN)"
+        )
+    elif code in (_EXPIRED, _EARLY):
+        why = f"its certificate is {'expired' if code == _EXPIRED else 'not valid yet'}"
+        hint = "renew the certificate of the registry, or set the clock of this machine"
+    elif isinstance(error, ssl.SSLCertVerificationError):
+        said = printable(str(getattr(error, "verify_message", "")), 120)
+        why = f"its certificate for {at.url.host!r} is signed by nobody that we trust ({said})"
+        hint = f"give the CA's certificate by --ca-file, or as {place}/ca.crt"
+    else:
+        why = f"TLS failed: {printable(_reason(error), 160)}"
+        plain = "WRONG_VERSION_NUMBER" in str(error) or "HTTP_REQUEST" in str(error)
+        hint = (
+            f"the server speaks plain HTTP: if it should, list {at.url.netloc} as plain"
+            if plain
+            else f"if the registry wants a client certificate, put it into {place}/client.cert, "
+            "its key into client.key"
+        )
+    return StoreError(f"{at.what}: {why} (trusted: {at.authorities})", hint=hint)
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost plain reason; urllib3's texts begin with objects' addresses."""
+    for inner in (error.__cause__, error.__context__, *error.args):
+        if isinstance(inner, BaseException) and inner is not error:
+            return _reason(inner)
+    text = getattr(error, "strerror", None) or str(error)
+    return str(text).rpartition(">: ")[2] or type(error).__name__

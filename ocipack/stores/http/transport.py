@@ -1,0 +1,253 @@
+"""Connections: one pool a host, what may go over them, and where a redirect may lead."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, Final
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from ocipack.errors import OcipackError, StoreError
+from ocipack.stores.http import tls
+from ocipack.stores.http.answer import Answer
+from ocipack.stores.http.faults import FOREIGN, Attempt, translate
+from ocipack.stores.http.gate import Gate, is_inner, outward
+from ocipack.stores.http.patience import Patience
+from ocipack.stores.http.settings import Settings, api_host
+from ocipack.stores.http.url import Url, is_loopback
+
+REDIRECTS: Final = 3
+_MOVED = frozenset({301, 302, 303, 307, 308})
+
+Body = bytes | Callable[[], Iterable[bytes]]
+"""A request's body: at hand, or a stream that can be opened again for another try."""
+
+
+class _Checked:
+    """A connection that looks at the address it got before a byte leaves."""
+
+    def __init__(self, *args: Any, check: Callable[[str], None], **kw: Any) -> None:
+        self._check = check
+        super().__init__(*args, **kw)
+
+    def _new_conn(self) -> socket.socket:
+        made: socket.socket = super()._new_conn()  # type: ignore[misc] # the mixed-in class has it
+        try:
+            self._check(made.getpeername()[0])
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+
+class _Plain(_Checked, HTTPConnection):
+    pass
+
+
+class _Secure(_Checked, HTTPSConnection):
+    pass
+
+
+class _PlainPool(HTTPConnectionPool):
+    ConnectionCls = _Plain
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _Secure
+
+
+class Transport:
+    """Every exchange of a run goes through one of these; safe for threads.
+
+    `debug` is called with one line per exchange: method, address without secrets, status,
+    milliseconds until the headers came, bytes sent and announced.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        patience: Patience | None = None,
+        debug: Callable[[str], None] | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.patience = patience or Patience(self.settings.tries, self.settings.patience)
+        self._debug = debug
+        self._gate = Gate(self.settings.allowed)
+        self._lock = threading.Lock()
+        self._pools: dict[tuple[object, ...], HTTPConnectionPool | urllib3.ProxyManager] = {}
+        self._peers: dict[tuple[str, str, int], str] = {}
+        self._trust = cache(tls.trust)
+
+    def base(self, registry: str) -> Url:
+        """Where the API of `registry` (`host[:port]`) begins, with the scheme it is spoken in.
+
+        Plain HTTP is for registries listed as plain, and for loopback ones unless a CA was given
+        for them; there is no falling back from one to the other.
+        """
+        host = api_host(registry)
+        secure = Url.of("https", host, "/v2/")
+        if registry in self.settings.plain:
+            return Url.of("http", host, "/v2/")
+        known = self.settings.ca_file or tls.directory(self.settings.certs, host)
+        return Url.of("http", host, "/v2/") if is_loopback(secure.host) and not known else secure
+
+    def exchange(
+        self,
+        method: str,
+        url: Url,
+        *,
+        headers: Mapping[str, str],
+        body: Body | None = None,
+        size: int = 0,
+        elsewhere: bool = True,
+        sent_by: Url | None = None,
+    ) -> Answer:
+        """Make one request, following at most three redirects of a GET or HEAD.
+
+        Checks of a redirect, numbered in the code:
+
+        1. what changes something (POST, PUT) is not redirected: the answer is returned as it is;
+        2. https does not become http;
+        3. a public host does not send us to an inner address, by name or by lookup;
+        4. Authorization goes to the host it was meant for, and comes back no more.
+
+        With `elsewhere=False` a redirect to another host is returned like any other answer.
+        `sent_by` names the address whose server told us to ask `url` (an upload's Location): the
+        rules of a redirect from there hold.
+        """
+        start = sent_by or url
+        if sent_by is not None:
+            self._may_lead(sent_by, url)
+        for _ in range(REDIRECTS + 1):
+            confined = url.origin != start.origin and not self._is_inner(start)
+            answer = self._once(method, url, headers, body, size, confined=confined)
+            target = self._redirect(answer, method, url)  # (1)
+            if target is None or (not elsewhere and target.origin != url.origin):
+                return answer
+            answer.finish()
+            self._may_lead(url, target)
+            if target.origin != url.origin:  # (4)
+                headers = {k: v for k, v in headers.items() if k.lower() != "authorization"}
+            url = target
+        raise StoreError(f"{method} {start.shown}: more than {REDIRECTS} redirects")
+
+    @staticmethod
+    def _redirect(answer: Answer, method: str, url: Url) -> Url | None:
+        location = answer.header("Location")
+        if answer.status not in _MOVED or method not in {"GET", "HEAD"} or not location:
+            return None
+        return url.join(location)
+
+    def _may_lead(self, url: Url, target: Url) -> None:
+        if url.scheme == "https" and target.scheme != "https":  # (2)
+            raise StoreError(
+                f"{url.shown} sends us on to plain HTTP ({target.shown}), which is refused",
+                hint="the registry's external address is probably configured as http://",
+            )
+        if target.origin != url.origin and not self._is_inner(url):  # (3)
+            outward(target.host, target.host)
+
+    def _is_inner(self, url: Url) -> bool:
+        return is_inner(url.host) or is_inner(self._peers.get(url.origin, ""))
+
+    def _once(
+        self,
+        method: str,
+        url: Url,
+        headers: Mapping[str, str],
+        body: Body | None,
+        size: int,
+        *,
+        confined: bool,
+    ) -> Answer:
+        self._gate.name(url.host, url.port)
+        pool, at = self._open(method, url, confined=confined)
+        sent = {**self.settings.headers(), **headers}
+        if body is not None:
+            size = len(body) if isinstance(body, bytes) else size
+            sent["Content-Length"] = str(size)
+        began = self.patience.monotonic()
+        try:
+            response = pool.urlopen(
+                method,
+                url.text if at.proxied else url.target,
+                body=body if body is None or isinstance(body, bytes) else body(),
+                headers=sent,
+                redirect=False,
+                retries=False,
+                assert_same_host=False,
+                preload_content=False,
+                decode_content=False,
+            )
+        except FOREIGN as e:
+            failure = translate(e, at)
+            self._note(at, "failed", began, size, None)
+            raise failure from e
+        except OcipackError:
+            self._note(at, "stopped", began, size, None)
+            raise
+        answer = Answer(response, at)
+        self._note(at, str(answer.status), began, size, answer.length)
+        return answer
+
+    def _note(self, at: Attempt, how: str, began: float, out: int, back: int | None) -> None:
+        if self._debug is not None:
+            took = (self.patience.monotonic() - began) * 1000
+            received = "?" if back is None else str(back)
+            self._debug(f"{at.what} {how} {took:.0f} ms out={out} in={received}")
+
+    def _open(
+        self, method: str, url: Url, *, confined: bool
+    ) -> tuple[HTTPConnectionPool | urllib3.ProxyManager, Attempt]:
+        """Find or make the pool for a host; a confined one refuses inner addresses."""
+        proxy = self.settings.proxies.choose(url.scheme, url.host, url.port)
+        own = self._authority(url) if url.scheme == "https" else None
+        words = own.authorities if own is not None else "none: plain HTTP"
+        key = (*url.origin, confined, proxy)
+        with self._lock:
+            if key not in self._pools:
+                self._pools[key] = self._make(url, proxy, own, confined=confined)
+            pool = self._pools[key]
+        settings = self.settings
+        waits = (settings.connect_timeout, settings.idle_timeout)
+        return pool, Attempt(method, url, words, *waits, proxied=bool(proxy))
+
+    def _authority(self, url: Url) -> tls.Trust:
+        place = tls.directory(self.settings.certs, url.netloc)
+        if place is None and url.port == 443:  # noqa: PLR2004 - https, which netloc leaves out
+            place = tls.directory(self.settings.certs, f"{url.netloc}:443")
+        return self._trust(self.settings.ca_file, place)
+
+    def _make(
+        self, url: Url, proxy: str, own: tls.Trust | None, *, confined: bool
+    ) -> HTTPConnectionPool | urllib3.ProxyManager:
+        waits = urllib3.Timeout(
+            connect=self.settings.connect_timeout, read=self.settings.idle_timeout
+        )
+        secure: dict[str, Any] = {"ssl_context": own.context} if own is not None else {}
+        count = self.settings.connections
+        if proxy:
+            return _proxied(proxy, timeout=waits, maxsize=count, **secure)
+
+        def check(address: str) -> None:
+            self._gate.address(url.host, url.port, address)
+            if confined:
+                outward(url.host, address)
+            self._peers[url.origin] = address
+
+        kind = _SecurePool if own is not None else _PlainPool
+        return kind(url.host, url.port, timeout=waits, maxsize=count, check=check, **secure)
+
+
+def _proxied(proxy: str, **settings: Any) -> urllib3.ProxyManager:
+    """Connect through a proxy, with the credentials of its address; it resolves the names."""
+    parts = urllib3.util.parse_url(proxy)
+    headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
+    bare = parts._replace(auth=None).url
+    return urllib3.ProxyManager(bare, proxy_headers=headers, **settings)

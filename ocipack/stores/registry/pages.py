@@ -1,0 +1,59 @@
+"""Listings that come in pages (distribution-spec, "Listing Tags" and "Listing Referrers")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ocipack.errors import StoreError
+from ocipack.stores.http.answer import Answer
+from ocipack.stores.http.url import Url
+from ocipack.stores.registry.client import Client, Repository
+
+PAGES = 1000
+"""Pages of one listing that are read; a registry that names more is not believed."""
+
+LISTING_LIMIT = 8 * 1024 * 1024
+"""Bytes of one page: ten thousand referrers with annotations fit, and no more."""
+
+_LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[A-Za-z*]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)')
+_NEXT = re.compile(r';\s*rel\s*=\s*"?(?:[^"]*\s)?next(?:\s[^"]*)?"?', re.IGNORECASE)
+
+
+def following(at: Repository, answer: Answer, raw: bytes, *, accept: str) -> Iterator[bytes]:
+    """Yield `raw`, the first page, and every further one.
+
+    StoreError when a page is named on another host, twice, or beyond the limit: an incomplete
+    listing must not look like a complete one.
+    """
+    seen = {answer.at.url.target}
+    yield raw
+    while (url := _next(at.client, answer)) is not None:
+        if url.origin != at.client.base.origin:
+            raise StoreError(f"{answer.at.what}: the next page is said to be at {url.shown}")
+        if url.target in seen:
+            raise StoreError(f"{answer.at.what}: its pages lead in a circle")
+        if len(seen) >= PAGES:
+            raise StoreError(f"{answer.at.what}: more than {PAGES} pages")
+        seen.add(url.target)
+        answer, raw = at.read(url, {200}, LISTING_LIMIT, accept=accept, elsewhere=False)
+        yield raw
+
+
+def _next(client: Client, answer: Answer) -> Url | None:
+    for header in answer.headers("Link"):
+        for match in _LINK.finditer(header):
+            if _NEXT.search(match[2]):
+                return at_home(client, answer.at.url.join(match[1]))
+    return None
+
+
+def at_home(client: Client, url: Url) -> Url:
+    """Read an address of the registry itself as we reach it.
+
+    Behind a proxy that ends TLS, registries name themselves as plain HTTP, or with that port.
+    """
+    base = client.base
+    if url.host == base.host and url.scheme == "http" and base.scheme == "https":
+        return Url(base.scheme, base.host, base.port, url.path, url.query)
+    return url

@@ -1,0 +1,274 @@
+"""One repository of a registry as a Store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from types import EllipsisType
+
+from ocipack.errors import IntegrityError, Misuse, NotFound, Rejected, StoreError, malformed
+from ocipack.oci import jsontext
+from ocipack.oci.descriptor import Descriptor
+from ocipack.oci.digest import Digest
+from ocipack.oci.manifest import Manifest
+from ocipack.oci.reference import TAG
+from ocipack.oci.store import MANIFEST_LIMIT, Source
+from ocipack.stores.http.answer import Answer
+from ocipack.stores.http.faults import Transient
+from ocipack.stores.registry import manifests, pages, referrers, upload
+from ocipack.stores.registry.client import Repository
+
+_SMALL = 1024 * 1024
+"""Blobs up to this many bytes are read whole, so that a cut one is asked for again."""
+
+_TAGS = 1_000_000
+_OK, _NOT_FOUND = 200, 404
+
+
+class RegistryStore:
+    """A repository: `Store` and `Listing`; safe for threads, and makes few requests.
+
+    With `prefetch` a name is resolved by reading its manifest, which fetching then has at hand:
+    verification and signing read every manifest they resolve. Without it, by HEAD: right where
+    most names turn out to need nothing (and some registries count reads of manifests).
+
+    A repository is new when the registry says that it does not exist, and taken to be new when
+    the first name asked for is not there. In a new one `exists` knows without asking (but asks
+    for a big blob unless it is sure), and `push` finds what an interrupted run left behind with
+    the request that opens an upload.
+    """
+
+    def __init__(self, at: Repository, *, prefetch: bool = True) -> None:
+        self.at = at
+        self._prefetch = prefetch
+        self._memo = manifests.Memo()
+        self._lock = threading.Lock()
+        self._here: dict[Digest, int] = {}
+        self._absent: set[Digest] = set()
+        self._new = False
+        self._surely_new = False
+
+    def resolve(self, name: str) -> Descriptor:
+        """Find the manifest behind a tag or digest; a tag is asked for every time."""
+        digest = _checked(name)
+        known = self._memo.get(digest) if digest is not None else None
+        if digest is not None and known is not None:
+            return Descriptor(known.media_type, digest, len(known.raw))
+        found = None if self._prefetch else self._head(name, digest)
+        return found or self._get(name)
+
+    def _head(self, name: str, asked: Digest | None) -> Descriptor | None:
+        try:
+            found = manifests.head(self.at, name)
+        except NotFound:
+            self._nothing_there()
+            raise
+        if found is not None and asked is not None and found.digest != asked:
+            raise IntegrityError(f"{self.at.shown}: {asked} is said to be {found.digest}")
+        if found is not None:
+            self._seen(found)
+        return found
+
+    def _get(self, name: str) -> Descriptor:
+        try:
+            digest, manifest = manifests.get(self.at, name)
+        except manifests.Missing as e:
+            self._nothing_there(surely=e.refusal.is_new_repository)
+            raise
+        self._memo.add(digest, manifest)
+        found = Descriptor(manifest.media_type, digest, len(manifest.raw))
+        self._seen(found)
+        return found
+
+    def _nothing_there(self, *, surely: bool = False) -> None:
+        with self._lock:
+            self._new = self._new or surely or not self._here
+            self._surely_new = self._surely_new or surely
+
+    def _seen(self, target: Descriptor) -> None:
+        with self._lock:
+            self._here[target.digest] = target.size
+            self._absent.discard(target.digest)
+
+    def fetch(self, target: Descriptor) -> Iterator[bytes]:
+        """Stream content, checked against `target`."""
+        if target.is_manifest:
+            yield from target.check([self._manifest(target)])
+        elif target.size <= _SMALL:
+            yield from target.check([self.at.client.patience.retry(lambda: self._small(target))])
+        else:
+            answer = self.at.call("GET", f"blobs/{target.digest}", {_OK})
+            yield from target.check(_stream(answer, target))
+
+    def _manifest(self, target: Descriptor) -> bytes:
+        if target.size > MANIFEST_LIMIT:
+            raise IntegrityError(
+                f"{target.digest}: {target.size} bytes, and a manifest has at most {MANIFEST_LIMIT}"
+            )
+        known = self._memo.get(target.digest)
+        if known is None:
+            self._get(str(target.digest))
+            known = self._memo.get(target.digest)
+        if known is None:
+            raise StoreError(f"{self.at.shown}: {target.digest} does not fit into memory")
+        return known.raw
+
+    def _small(self, target: Descriptor) -> bytes:
+        answer = self.at.once("GET", f"blobs/{target.digest}", {_OK})
+        return b"".join(_stream(answer, target))
+
+    def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:
+        """List what refers to `subject`: by the API, or from the fallback tag without one."""
+        return referrers.listing(self.at, subject.digest)
+
+    def exists(self, target: Descriptor) -> bool:
+        """Whether `target` is here, and of that size."""
+        with self._lock:
+            if target.digest in self._here:
+                return self._here[target.digest] == target.size
+            cheap = target.is_manifest or target.size <= _SMALL
+            if self._surely_new or (self._new and cheap):
+                return False
+        found = self._has_manifest(target) if target.is_manifest else self._has_blob(target)
+        if not found:
+            with self._lock:
+                self._absent.add(target.digest)
+        return found
+
+    def _has_manifest(self, target: Descriptor) -> bool:
+        name = str(target.digest)
+        try:
+            found = self._head(name, target.digest) or self._get(name)
+        except NotFound:
+            return False
+        return found.size == target.size
+
+    def _has_blob(self, target: Descriptor) -> bool:
+        answer = self.at.call("HEAD", f"blobs/{target.digest}", {_OK, _NOT_FOUND})
+        answer.finish()
+        if answer.status != _OK or answer.length not in (None, target.size):
+            return False
+        self._seen(target)
+        self.at.client.placed(target.digest, self.at.name)
+        return True
+
+    def push(self, target: Descriptor, source: Source) -> None:
+        """Take `target` from `source`: a manifest by its digest, a blob by mount or upload."""
+        with self.at.client.busy(f"{self.at.name}@{target.digest}"):
+            if target.is_manifest:
+                self._push_manifest(target, source)
+            elif not self._is_here(target.digest):
+                upload.push(self.at, target, source, origin=self._origin(target, source))
+        self._seen(target)
+
+    def _is_here(self, digest: Digest) -> bool:
+        with self._lock:
+            return digest in self._here
+
+    def _origin(self, target: Descriptor, source: Source) -> str:
+        """Name the repository to mount from; our own where the POST may find the blob here."""
+        client = self.at.client
+        if isinstance(source, RegistryStore) and source.at.client.registry == client.registry:
+            return source.at.name
+        other = client.place(target.digest)
+        if other:
+            return other
+        unsure = target.digest not in self._absent
+        return self.at.name if unsure and client.features.self_mount else ""
+
+    def _push_manifest(self, target: Descriptor, source: Source) -> None:
+        if target.size > MANIFEST_LIMIT:
+            raise IntegrityError(
+                f"{target.digest}: {target.size} bytes, and a manifest has at most {MANIFEST_LIMIT}"
+            )
+        raw = b"".join(target.check(source.fetch(target)))
+        manifest = Manifest(raw, target.media_type)
+        subject = manifest.subject
+        said = ""
+        if not self._is_here(target.digest):
+            said = manifests.put(self.at, str(target.digest), manifest)
+            self._memo.add(target.digest, manifest)
+        if subject is not None:
+            entry = replace(
+                target.plain, annotations=manifest.annotations, artifact_type=manifest.artifact_type
+            )
+            referrers.announce(self.at, subject.digest, entry, said)
+
+    def tag(
+        self, target: Descriptor, name: str, *, was: Digest | EllipsisType | None = ...
+    ) -> None:
+        """Point `name` at `target`; with `was`, `name` is asked for immediately before.
+
+        In this process one writer at a time does that; another process can still come between.
+        """
+        if not TAG.fullmatch(name):
+            raise Misuse(f"not a tag: {name[:200]!r}")
+        raw = self._manifest(target)
+        with self.at.client.busy(f"{self.at.name}:{name}"):
+            if isinstance(was, EllipsisType) or self._must_move(target, name, was):
+                manifests.put(self.at, name, Manifest(raw, target.media_type))
+
+    def _must_move(self, target: Descriptor, name: str, was: Digest | None) -> bool:
+        now = self._now(name)
+        if now == target.digest:
+            return False
+        if now != was:
+            raise Rejected(
+                f"{self.at.shown}:{name} points at {now or 'nothing'} now, and pointed at "
+                f"{was or 'nothing'} when this run began",
+                hint="somebody else moved it; look at what is there, then run again",
+            )
+        return True
+
+    def _now(self, name: str) -> Digest | None:
+        try:
+            found = manifests.head(self.at, name)
+            return found.digest if found is not None else manifests.get(self.at, name)[0]
+        except NotFound:
+            return None
+
+    def tags(self) -> Iterator[str]:
+        """Every tag, sorted bytewise; NotFound if the registry knows no such repository."""
+        answer, raw = self.at.read("tags/list", {_OK}, pages.LISTING_LIMIT, elsewhere=False)
+        found: set[str] = set()
+        for page in pages.following(self.at, answer, raw, accept=""):
+            found.update(_tags(page, answer.at.what))
+            if len(found) > _TAGS:
+                raise StoreError(f"{self.at.shown}: more than {_TAGS} tags")
+        return iter(sorted(found))
+
+
+def _tags(page: bytes, what: str) -> Iterator[str]:
+    """The tags of one page; names that cannot be tags are left out: nobody can ask for them."""
+    with malformed(what):
+        document = jsontext.decode(page)
+    names = document.get("tags") if isinstance(document, dict) else 0
+    if names is not None and not isinstance(names, list):
+        raise IntegrityError(f"{what}: not a list of tags")
+    return (name for name in names or () if isinstance(name, str) and TAG.fullmatch(name))
+
+
+def _checked(name: str) -> Digest | None:
+    """The digest that `name` is, or None for a tag; Misuse for neither."""
+    if ":" in name:
+        return Digest.parse(name)
+    if not TAG.fullmatch(name):
+        raise Misuse(f"not a tag: {name[:200]!r}")
+    return None
+
+
+def _stream(answer: Answer, target: Descriptor) -> Iterator[bytes]:
+    """The body of a blob, refused before it is read when its length is wrong."""
+    if answer.length is not None and answer.length != target.size:
+        answer.drop()
+        raise IntegrityError(f"{answer.at.what}: {answer.length} bytes, expected {target.size}")
+    total = 0
+    for chunk in answer.chunks():
+        total += len(chunk)
+        if total > target.size:
+            answer.drop()
+            raise IntegrityError(f"{answer.at.what}: more than {target.size} bytes")
+        yield chunk
+    if total < target.size and not answer.is_delimited:
+        raise Transient(f"{answer.at.what}: the connection was closed after {total} bytes")

@@ -1,0 +1,552 @@
+"""A registry in this process, on a real socket, that can misbehave as real ones do.
+
+It speaks distribution-spec 1.1: pull, push (POST and PUT, PATCH), mount, tags, referrers, basic
+and bearer authorization. `Switches` says what kind of registry it is and what goes wrong;
+`requests` says what it was asked. Every instance is a token service too, and serves `static`
+paths, so a second one can be the other host of a redirect or a realm, and records what it saw.
+
+    with Registry(Switches(referrers=False)) as registry:
+        ...registry.name...          # 127.0.0.1:port
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+INDEX = "application/vnd.oci.image.index.v1+json"
+MANIFESTS = {
+    INDEX,
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+}
+
+
+@dataclass
+class Fault:
+    """What happens to requests whose `METHOD target` the pattern `when` is found in.
+
+    `status` answers instead of the registry. `act` is one of
+
+        reset     the connection is reset, and nothing was done
+        lost      it was done, and the connection is reset instead of an answer
+        silence   no answer, ever
+        half      an answer that stops after half of its body
+        spoil     the last byte of the body is changed
+        digest    Docker-Content-Digest names other content
+        nodigest  there is no Docker-Content-Digest
+        endless   the body never ends
+        nolength  the body ends with the connection, half way
+
+    The first `skip` such requests are spared, and so are those after `times` more.
+    """
+
+    when: str
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    act: str = ""
+    skip: int = 0
+    times: int = 1_000_000
+    seen: int = 0
+
+    def hits(self, line: str) -> bool:
+        if not re.search(self.when, line):
+            return False
+        self.seen += 1
+        return self.skip < self.seen <= self.skip + self.times
+
+
+@dataclass
+class Switches:
+    """What kind of registry it is."""
+
+    referrers: bool = True
+    subject_header: bool = True
+    referrers_type: str = INDEX
+    name_unknown: bool = True  # False: a new repository lacks manifests, as in distribution 2
+    empty_tags_404: bool = True
+    tags_null: bool = False
+    page: int = 0  # entries of a page; 0 is all
+    link: str = "relative"  # absolute, loop, elsewhere
+    mount: bool = True
+    mount_status: int = 0  # what a mount that is refused answers, instead of 202
+    location: str = "relative"  # absolute, query, none, or the address of another host
+    head: bool = True  # False: 405
+    immutable: str = ""  # tags that never move
+    dash_tag: bool = False  # `sha256-<hex>` is read as that digest
+    auth: str = ""  # basic, bearer
+    users: dict[str, str] = field(default_factory=lambda: {"user": "pass"})
+    identities: set[str] = field(default_factory=lambda: {"identity"})
+    realm: str = ""  # another token service
+    challenge: list[str] = field(default_factory=list)  # instead of the usual
+    token_post: bool = True
+    token_answer: Mapping[str, Any] | None = None  # what a lying token service says
+    token_member: str = "token"
+    expires_in: int = 300
+    anonymous: str = "pull"  # what a token for nobody may do
+    fail_at: int = 0  # this request, counted from 1, and ...
+    fail_times: int = 1  # ... so many from there on ...
+    fail_status: int = 500  # ... answer this; 0 resets the connection
+    faults: list[Fault] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One request."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+
+    @property
+    def line(self) -> str:
+        return f"{self.method} {self.target}"
+
+
+@dataclass
+class Repository:
+    blobs: set[str] = field(default_factory=set)
+    manifests: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    length: int | None = None
+
+
+class Registry:
+    """A running registry; also a context manager. State is open to tests."""
+
+    def __init__(
+        self,
+        switches: Switches | None = None,
+        *,
+        tls: ssl.SSLContext | None = None,
+        host: str = "127.0.0.1",
+        tokens: dict[str, set[tuple[str, str]]] | None = None,
+    ) -> None:
+        self.switches = switches or Switches()
+        self.requests: list[Seen] = []
+        self.blobs: dict[str, bytes] = {}
+        self.uploads: dict[str, bytearray] = {}
+        self.opened = 0
+        self.received: list[str] = []  # digests of blobs whose bytes were sent to us, each time
+        self.repositories: dict[str, Repository] = {}
+        self.static: dict[str, bytes] = {}
+        self.tokens = {} if tokens is None else tokens
+        self.lock = threading.RLock()
+        self.ended = threading.Event()
+        self._server = _Server((host, 0), _Handler)
+        self._server.registry = self
+        self.scheme = "https" if tls is not None else "http"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
+        self.host, self.port = host, self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+
+    @property
+    def name(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.name}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.ended.set()
+        self._server.shutdown()
+        self._server.close_connections()
+        self._server.server_close()
+        self._thread.join()
+
+    def lines(self, pattern: str = "") -> list[str]:
+        """`METHOD target` of every request that `pattern` is found in."""
+        return [seen.line for seen in self.requests if re.search(pattern, seen.line)]
+
+    def repository(self, name: str) -> Repository:
+        return self.repositories.setdefault(name, Repository())
+
+    # what the handler asks
+
+    def act(self, seen: Seen, body: bytes) -> tuple[Reply, str]:
+        """Answer a request; and what to do to the answer."""
+        with self.lock:
+            self.requests.append(seen)
+            number = len(self.requests)
+            switches = self.switches
+            if switches.fail_at and 0 <= number - switches.fail_at < switches.fail_times:
+                if not switches.fail_status:
+                    return Reply(500), "reset"
+                return _error(switches.fail_status, "UNKNOWN", "told to fail"), ""
+            for fault in switches.faults:
+                if fault.hits(seen.line):
+                    if fault.status:
+                        return Reply(fault.status, dict(fault.headers), fault.body), fault.act
+                    if fault.act in {"reset", "silence"}:
+                        return Reply(500), fault.act
+                    return self._answer(seen, body), fault.act
+            return self._answer(seen, body), ""
+
+    def _answer(self, seen: Seen, body: bytes) -> Reply:
+        parts = urlsplit(seen.target)
+        query = dict(parse_qsl(parts.query))
+        if parts.path in self.static:
+            return Reply(200, {"Content-Type": "application/octet-stream"}, self.static[parts.path])
+        if parts.path == "/token":
+            return self._token(seen, parts.query, body)
+        match = re.fullmatch(
+            r"/v2/(?P<name>.+?)/(?P<kind>manifests|blobs/uploads|blobs|tags|referrers)/(?P<rest>[^/]*)",
+            parts.path,
+        )
+        if match is None:
+            return self._refused(seen, ()) or _error(404, "NAME_INVALID", "no such path")
+        needs = [(match["name"], "pull" if seen.method in {"GET", "HEAD"} else "push")]
+        if "from" in query and "mount" in query:
+            needs.append((query["from"], "pull"))
+        refused = self._refused(seen, needs)
+        if refused is not None:
+            return refused
+        kind = match["kind"].replace("/", "_")
+        handler = getattr(self, f"_{kind}_{seen.method.lower()}", None)
+        if handler is None or (seen.method == "HEAD" and not self.switches.head):
+            return _error(405, "UNSUPPORTED", "the method is not allowed")
+        reply: Reply = handler(match["name"], match["rest"], query, seen, body)
+        return reply
+
+    # authorization
+
+    def _refused(self, seen: Seen, needs: Any) -> Reply | None:
+        switches, given = self.switches, seen.headers.get("authorization", "")
+        if switches.auth == "basic" and given != self._basic():
+            return self._challenge(['Basic realm="here", charset="UTF-8"'])
+        if switches.auth == "bearer":
+            granted = self.tokens.get(given.removeprefix("Bearer "))
+            if granted is None or not set(needs) <= granted:
+                scope = " ".join(f"repository:{name}:{action}" for name, action in needs)
+                realm = switches.realm or f"{self.url}/token"
+                return self._challenge([f'Bearer realm="{realm}",service="tests",scope="{scope}"'])
+        return None
+
+    def _basic(self) -> str:
+        user, password = next(iter(self.switches.users.items()))
+        return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+    def _challenge(self, usual: list[str]) -> Reply:
+        reply = _error(401, "UNAUTHORIZED", "authentication required")
+        for number, value in enumerate(self.switches.challenge or usual):
+            reply.headers["WWW-Authenticate" + "\0" * number] = value  # repeated headers
+        return reply
+
+    def _token(self, seen: Seen, query: str, body: bytes) -> Reply:
+        switches = self.switches
+        if switches.token_answer is not None:
+            return _json(200, switches.token_answer)
+        given = seen.headers.get("authorization", "")
+        if seen.method == "POST":
+            form = parse_qs(body.decode())
+            if not switches.token_post:
+                return _error(405, "UNSUPPORTED", "no POST here")
+            if form.get("refresh_token", [""])[0] not in switches.identities:
+                return _error(401, "UNAUTHORIZED", "no such identity")
+            scopes, known = " ".join(form.get("scope", [])).split(), True
+        else:
+            scopes, known = parse_qs(query).get("scope", []), bool(given)
+            identity = base64.b64encode(b"<token>:identity").decode()
+            if given and given not in {self._basic(), f"Basic {identity}"}:
+                return _error(401, "UNAUTHORIZED", "incorrect username or password")
+        allowed = {"pull", "push"} if known else set(switches.anonymous.split(","))
+        token = f"token-{len(self.tokens)}"
+        self.tokens[token] = {
+            (name, action)
+            for _, name, actions in (scope.split(":") for scope in scopes)
+            for action in actions.split(",")
+            if action in allowed
+        }
+        return _json(200, {switches.token_member: token, "expires_in": switches.expires_in})
+
+    # manifests
+
+    def _find(self, name: str, reference: str) -> tuple[str, str, bytes] | Reply:
+        found = self.repositories.get(name)
+        if found is None or not (found.manifests or found.tags):
+            if self.switches.name_unknown:
+                return _error(404, "NAME_UNKNOWN", "repository name not known to registry")
+            return _error(404, "MANIFEST_UNKNOWN", "manifest unknown")
+        if self.switches.dash_tag and re.fullmatch("sha256-[0-9a-f]{64}", reference):
+            reference = reference.replace("-", ":")
+        digest = found.tags.get(reference, reference)
+        if digest not in found.manifests:
+            return _error(404, "MANIFEST_UNKNOWN", "manifest unknown")
+        return (digest, *found.manifests[digest])
+
+    def _manifests_get(self, name: str, reference: str, *_: Any) -> Reply:
+        found = self._find(name, reference)
+        if isinstance(found, Reply):
+            return found
+        digest, media_type, raw = found
+        return Reply(200, {"Content-Type": media_type, "Docker-Content-Digest": digest}, raw)
+
+    _manifests_head = _manifests_get
+
+    def _manifests_put(self, name: str, reference: str, _: Any, seen: Seen, body: bytes) -> Reply:
+        repository = self.repositories.get(name) or Repository()
+        try:
+            document = json.loads(body)
+        except ValueError:
+            return _error(400, "MANIFEST_INVALID", "manifest invalid")
+        algorithm = reference.partition(":")[0] if ":" in reference else "sha256"
+        digest = f"{algorithm}:{hashlib.new(algorithm, body).hexdigest()}"
+        if ":" in reference and reference != digest:
+            return _error(400, "DIGEST_INVALID", "provided digest did not match")
+        parts = [document["config"]] if "config" in document else []
+        parts += document.get("layers") or []
+        children = document.get("manifests") or []
+        complete = all(part["digest"] in repository.blobs for part in parts) and all(
+            child["digest"] in repository.manifests for child in children
+        )
+        is_listing = re.fullmatch("sha(256|512)-[0-9a-f]{64}", reference)
+        if not complete and not is_listing:
+            return _error(404, "MANIFEST_BLOB_UNKNOWN", "blob unknown to registry")
+        immutable = self.switches.immutable
+        old = repository.tags.get(reference)
+        if immutable and re.fullmatch(immutable, reference) and old not in {None, digest}:
+            return _error(
+                409, "TAG_INVALID", f"the tag {reference} already exists, it is immutable"
+            )
+        self.repositories[name] = repository
+        repository.manifests[digest] = (seen.headers.get("content-type", ""), body)
+        if ":" not in reference:
+            repository.tags[reference] = digest
+        headers = {"Location": f"/v2/{name}/manifests/{digest}", "Docker-Content-Digest": digest}
+        subject = (document.get("subject") or {}).get("digest")
+        if subject and self.switches.subject_header:
+            headers["OCI-Subject"] = subject
+        return Reply(201, headers)
+
+    # blobs
+
+    def _blobs_get(self, name: str, digest: str, *_: Any) -> Reply:
+        if digest not in self.repository(name).blobs:
+            return _error(404, "BLOB_UNKNOWN", "blob unknown to registry")
+        headers = {"Content-Type": "application/octet-stream", "Docker-Content-Digest": digest}
+        return Reply(200, headers, self.blobs[digest])
+
+    _blobs_head = _blobs_get
+
+    def _blobs_uploads_post(self, name: str, _: str, query: dict[str, str], *__: Any) -> Reply:
+        if "mount" in query:
+            origin = self.repositories.get(query.get("from", ""), Repository())
+            if self.switches.mount and query["mount"] in origin.blobs:
+                self.repository(name).blobs.add(query["mount"])
+                digest = query["mount"]
+                headers = {"Location": f"/v2/{name}/blobs/{digest}"}
+                return Reply(201, headers | {"Docker-Content-Digest": digest})
+            if self.switches.mount_status:
+                return _error(self.switches.mount_status, "DENIED", "no mounting here")
+        self.opened += 1
+        key = f"upload-{self.opened}"
+        self.uploads[key] = bytearray()
+        path = f"/v2/{name}/blobs/uploads/{key}"
+        how = self.switches.location
+        if how == "none":
+            return Reply(202)
+        named = {"relative": path, "absolute": self.url + path, "query": f"{path}?_state=a%2Fb%3D"}
+        return Reply(202, {"Location": named.get(how, how + path), "Range": "0-0"})
+
+    def _blobs_uploads_patch(
+        self, _: str, key: str, __: dict[str, str], seen: Seen, body: bytes
+    ) -> Reply:
+        self.uploads[key] += body
+        headers = {"Location": urlsplit(seen.target).path}
+        return Reply(202, headers | {"Range": f"0-{len(self.uploads[key]) - 1}"})
+
+    def _blobs_uploads_put(
+        self, name: str, key: str, query: dict[str, str], __: Seen, body: bytes
+    ) -> Reply:
+        if key not in self.uploads:
+            return _error(404, "BLOB_UPLOAD_UNKNOWN", "blob upload unknown to registry")
+        data = bytes(self.uploads.pop(key)) + body
+        algorithm, _, expected = query.get("digest", "sha256:").partition(":")
+        digest = f"{algorithm}:{hashlib.new(algorithm, data).hexdigest()}"
+        if digest != f"{algorithm}:{expected}":
+            return _error(400, "DIGEST_INVALID", "provided digest did not match")
+        self.received.append(digest)
+        self.blobs[digest] = data
+        self.repository(name).blobs.add(digest)
+        headers = {"Location": f"/v2/{name}/blobs/{digest}"}
+        return Reply(201, headers | {"Docker-Content-Digest": digest})
+
+    # listings
+
+    def _tags_get(self, name: str, _: str, query: dict[str, str], *__: Any) -> Reply:
+        found = self.repositories.get(name) or Repository()
+        if not found.tags and self.switches.empty_tags_404:
+            return _error(404, "NAME_UNKNOWN", "repository name not known to registry")
+        tags: list[Any] = sorted(found.tags)
+        page, link = self._page(tags, query, f"/v2/{name}/tags/list")
+        document = {"name": name, "tags": None if self.switches.tags_null else page}
+        return _json(200, document, link)
+
+    def _referrers_get(self, name: str, digest: str, query: dict[str, str], *_: Any) -> Reply:
+        if not self.switches.referrers:
+            return Reply(404, {"Content-Type": "text/plain"}, b"404 page not found\n")
+        entries = []
+        for own, (media_type, raw) in self.repository(name).manifests.items():
+            document = json.loads(raw)
+            if (document.get("subject") or {}).get("digest") != digest:
+                continue
+            kind = document.get("artifactType") or (document.get("config") or {}).get("mediaType")
+            entry = {"mediaType": media_type, "digest": own, "size": len(raw)}
+            entry |= {"artifactType": kind} if kind else {}
+            notes = document.get("annotations")
+            entries.append(entry | ({"annotations": notes} if notes else {}))
+        page, link = self._page(entries, query, f"/v2/{name}/referrers/{digest}")
+        document = {"schemaVersion": 2, "mediaType": INDEX, "manifests": page}
+        return _json(200, document, {**link, "Content-Type": self.switches.referrers_type})
+
+    def _page(
+        self, entries: list[Any], query: dict[str, str], path: str
+    ) -> tuple[list[Any], dict[str, str]]:
+        size, start = self.switches.page, int(query.get("last", 0))
+        if not size:
+            return entries, {}
+        following = start + size
+        target = {
+            "absolute": f"{self.url}{path}?n={size}&last={following}",
+            "loop": f"{path}?n={size}&last=0",
+            "elsewhere": f"https://elsewhere.example{path}?last={following}",
+        }.get(self.switches.link, f"{path}?n={size}&last={following}")
+        more = following < len(entries) or self.switches.link == "loop"
+        return entries[start:following], {"Link": f'<{target}>; rel="next"'} if more else {}
+
+
+def _json(status: int, document: object, headers: Mapping[str, str] | None = None) -> Reply:
+    body = json.dumps(document, separators=(",", ":")).encode()
+    return Reply(status, {"Content-Type": "application/json", **(headers or {})}, body)
+
+
+def _error(status: int, code: str, message: str) -> Reply:
+    return _json(status, {"errors": [{"code": code, "message": message}]})
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+    registry: Registry
+
+    def __init__(self, *args: Any) -> None:
+        self.connections: set[socket.socket] = set()
+        super().__init__(*args)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.connections.discard(request)
+        super().shutdown_request(request)
+
+    def close_connections(self) -> None:
+        """End idle keep-alive connections, so that no thread outlives the test."""
+        for connection in list(self.connections):
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up, or does not trust us, is part of the play."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    server: _Server
+
+    def handle_any(self) -> None:
+        registry = self.server.registry
+        body = self._body()
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        reply, act = registry.act(Seen(self.command, self.path, headers), body)
+        if act in {"reset", "lost"}:
+            linger = struct.pack("ii", 1, 0)  # an RST rather than a FIN
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            self.close_connection = True
+            self.connection.close()
+            return
+        if act == "silence":
+            registry.ended.wait(30)
+            self.close_connection = True
+            return
+        self._send(reply, act)
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - the server's names
+
+    def _body(self) -> bytes:
+        left = int(self.headers.get("Content-Length") or 0)
+        pieces = []
+        while left:
+            piece = self.rfile.read(min(left, 1 << 20))
+            if not piece:
+                raise ConnectionError("the client hung up")
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces)
+
+    def _send(self, reply: Reply, act: str) -> None:
+        body, headers = reply.body, dict(reply.headers)
+        if act == "spoil":
+            body = body[:-1] + bytes([body[-1] ^ 1])
+        if act == "digest":
+            headers["Docker-Content-Digest"] = "sha256:" + "0" * 64
+        if act == "nodigest":
+            headers.pop("Docker-Content-Digest", None)
+        self.send_response(reply.status)
+        for name, value in headers.items():
+            self.send_header(name.rstrip("\0"), value)
+        if act in {"endless", "nolength"}:
+            self.send_header("Connection", "close")
+        else:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        if act in {"half", "nolength"}:
+            body = body[: len(body) // 2]
+            self.close_connection = True
+        self.wfile.write(body)
+        while act == "endless" and not self.server.registry.ended.is_set():
+            self.wfile.write(bytes(65536))
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing; tests read `requests`."""
