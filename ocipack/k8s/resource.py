@@ -16,7 +16,8 @@ class Origin:
     """Where an object stands: `file` in the tree, `line` from 1 (0: unknown), `document` from 0.
 
     `pointer` is the RFC 6901 pointer from the document to the object: empty unless the object is
-    an item of a List. `root` is the directory it was rendered from, empty if it was not.
+    an item of a List. `root` is the directory it was rendered from, empty if it was not; of a
+    rendered object `file` is the root's kustomization, and line and document count in the output.
     """
 
     file: str = ""

@@ -119,7 +119,7 @@ def _text(data: bytes, *, strict: bool) -> bytes:
 
 def _chunks(data: bytes, dialect: Dialect, *, strict: bool) -> Iterator[Document]:
     reader = Reader(dialect, strict=strict)
-    for index, (chunk, line) in enumerate(_split(data, dialect)):
+    for index, (chunk, line) in enumerate(pieces(data, dialect)):
         if index >= limits.DOCUMENTS:
             raise YamlError(f"more than {limits.DOCUMENTS} documents", line, 1)
         found = _one(reader, chunk, line)
@@ -137,7 +137,11 @@ def _one(reader: Reader, chunk: bytes, line: int) -> Reading | None:
         raise YamlError(str(e), e.line + line - 1, e.column, hint=e.hint) from e
 
 
-def _split(data: bytes, dialect: Dialect) -> Iterator[tuple[bytes, int]]:
+def pieces(data: bytes, dialect: Dialect) -> Iterator[tuple[bytes, int]]:
+    """The parts of `data` between separators, each with the line it begins on, from 1.
+
+    Raises YamlError for text behind a separator.
+    """
     if data.startswith(_WIDE):
         yield data, 1
         return

