@@ -221,7 +221,7 @@ def _ci_sources() -> Iterator[str]:
 def _arrival(tree: Tree) -> Report:
     """What source-controller will leave out of what we pack."""
     rules = {
-        name: file.read(limit=ignore.LINE_LIMIT).decode("utf-8", "replace")
+        name.rpartition("/")[0]: file.read(limit=ignore.LINE_LIMIT).decode("utf-8", "replace")
         for name, file in tree.files.items()
         if name.rpartition("/")[2] == ignore.IGNORE_FILE
     }

@@ -62,6 +62,13 @@ class Workspace:
                 placer.put(entry)
         return root
 
+    def directory(self) -> Path:
+        """Make an empty directory in this one."""
+        path = self._new("directory")
+        with translated(str(path)):
+            path.mkdir(0o700)
+        return path
+
     def _new(self, kind: str) -> Path:
         self._count += 1
         return self.path / f"{kind}-{self._count}"
