@@ -26,8 +26,7 @@ from ocipack.errors import (
 from ocipack.oci.closure import closure
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
-from ocipack.stores.layout import LayoutStore
-from ocipack.stores.layout import index as index_module
+from ocipack.stores.layout import LayoutStore, index as index_module
 from ocipack.stores.memory import MemoryStore
 
 REF_NAME = "org.opencontainers.image.ref.name"
