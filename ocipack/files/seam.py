@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from ocipack.errors import Denied, Misuse, NotFound, StoreError, Unavailable
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from ocipack.tree import ustar
 from ocipack.tree.limits import LIMITS, Limits
 from ocipack.tree.tree import Entry, check_name, parents, shown
 
+_GZIP = b"\x1f\x8b"
 _PIECE = 256 * 1024
 _PAX_LIMIT = 64 * 1024
 
@@ -212,6 +213,7 @@ def _inflate(member: zlib._Decompress, data: bytes, *, fresh: bool) -> tuple[byt
     try:
         piece = member.decompress(data, _PIECE)
     except zlib.error as e:
-        what = "not gzip, or something after its end" if fresh else str(e)
+        foreign = fresh and data[:2] != _GZIP
+        what = "not gzip, or something after its end" if foreign else str(e)
         raise IntegrityError(f"gzip: {what}") from e
     return piece, member.unused_data or member.unconsumed_tail
