@@ -12,7 +12,7 @@ refused() { # run a command that must be refused with exit code 1
 }
 
 say '1. Ship: pack, render, check, copy, sign, verify, then tag'
-ocipack ship examples/hello --to ocidir://demo/site:stable --key keys-example/cosign.key --allow-dirty
+ocipack ship examples/hello --to ocidir://demo/site:stable --key keys-example/cosign.key
 
 say '2. Verify: the digest, and who signed it'
 place=$(ocipack verify ocidir://demo/site:stable --key keys-example/cosign.pub --explain)

@@ -17,11 +17,13 @@ from __future__ import annotations
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from ocipack.errors import IntegrityError
+from ocipack.errors import IntegrityError, NotFound, Rejected
 from ocipack.oci.artifact import Artifact
-from ocipack.oci.closure import Walk
+from ocipack.oci.closure import Walk, closure
+from ocipack.oci.digest import Digest
 from ocipack.oci.store import manifest
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from types import EllipsisType
 
     from ocipack.oci.descriptor import Descriptor
-    from ocipack.oci.digest import Digest
     from ocipack.oci.manifest import Manifest
     from ocipack.oci.store import Source, Store
 
@@ -171,3 +172,68 @@ class _Run:
         if first:
             raise first[0]
         return [future.result() for future in futures]
+
+
+ATTACHED = 1000
+"""Manifests that one copy carries along because they are attached to what it moves."""
+
+_DIGEST_TAGS = (".sig", ".att", ".sbom")
+
+
+def copy_attached(source: Source, dest: Store, root: Descriptor, *, jobs: int = 8) -> Copied:
+    """Copy what others have attached to `root`, already at `dest`, and to all manifests below it.
+
+    That is the tags `sha256-<hex>.sig`, `.att` and `.sbom`, and the referrers, theirs included.
+    What a listing shows that names another subject is left behind. Rejected if `dest` has such a
+    tag with other content, which would be lost, and for more than ATTACHED referrers.
+    """
+    total, seen = Copied(), set[Digest]()
+    nodes = [node for node, found in closure(source, root) if found is not None]
+    while nodes:
+        node = nodes.pop()
+        if node.digest in seen:
+            continue
+        seen.add(node.digest)
+        if len(seen) > ATTACHED:
+            raise Rejected(f"{root.digest}: more than {ATTACHED} manifests are attached to it")
+        total += _copy_digest_tags(source, dest, node, jobs)
+        for found in _referrers(source, node):
+            total += copy(source, dest, found, jobs=jobs)
+            nodes.append(found)
+    return total
+
+
+def _copy_digest_tags(source: Source, dest: Store, node: Descriptor, jobs: int) -> Copied:
+    total = Copied()
+    for suffix in _DIGEST_TAGS:
+        name = f"{node.digest.algorithm}-{node.digest.hex}{suffix}"
+        try:
+            found = source.resolve(name)
+        except NotFound:
+            continue
+        total += copy(source, dest, found, jobs=jobs)
+        try:
+            there = dest.resolve(name).digest
+        except NotFound:
+            there = None
+        if there not in (None, found.digest):
+            raise Rejected(
+                f"{name}: the destination has other content there, {there}",
+                hint="signatures made there would be lost: sign there again instead",
+            )
+        if there is None:
+            dest.tag(found, name, was=None)
+    return total
+
+
+def _referrers(source: Source, node: Descriptor) -> list[Descriptor]:
+    """The manifests that really refer to `node`."""
+    listed = [found.plain for found in islice(source.referrers(node), ATTACHED + 1)]
+    if len(listed) > ATTACHED:
+        raise Rejected(f"{node.digest}: more than {ATTACHED} referrers are listed for it")
+    return [one for one in listed if _names(source, one, node)]
+
+
+def _names(source: Source, referrer: Descriptor, node: Descriptor) -> bool:
+    subject = manifest(source, referrer).subject
+    return subject is not None and subject.digest == node.digest

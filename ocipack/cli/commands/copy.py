@@ -1,0 +1,96 @@
+"""`ocipack copy`."""
+
+from __future__ import annotations
+
+import click
+
+from ocipack.cli.command import App, command as outcome_command
+from ocipack.cli.console import size
+from ocipack.cli.outcome import Outcome
+from ocipack.cli.places import opened, place
+from ocipack.cli.trusted import proof_options, proven
+from ocipack.copy import Copied, copy as move, copy_attached
+from ocipack.errors import Misuse, Rejected
+from ocipack.oci.location import Location
+from ocipack.tag import standing, tag
+
+
+@click.argument("origin", metavar="SRC")
+@click.argument("destination", metavar="DST")
+@click.option(
+    "--signatures/--no-signatures",
+    default=True,
+    show_default=True,
+    help="Bring along what is attached: .sig, .att and .sbom tags, and referrers.",
+)
+@click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True)
+@proof_options
+def copy(
+    app: App,
+    *,
+    origin: str,
+    destination: str,
+    signatures: bool,
+    jobs: int,
+    keys: tuple[str, ...],
+    threshold: int,
+    allow_example_key: bool,
+    allow_unsigned: bool,
+) -> Outcome:
+    """Copy an artifact by digest, then its tag.
+
+    Without a tag in DST nothing is tagged. With one, the copy is verified at DST first; its
+    immutable twin, TAG-<first 12 hex of the digest>, is written before it. Prints the pinned
+    place.
+    """
+    source_place, where = place(origin), place(destination)
+    name = where.reference.tag
+    _sayable(where, keys, allow_unsigned=allow_unsigned)
+    with opened(source_place) as source, opened(where) as store:
+        target = source.resolve(source_place.reference.name)
+        if where.reference.digest not in (None, target.digest):
+            raise Rejected(f"{source_place} is {target.digest}, and not what {where} asks for")
+        before = standing(store, [name] if name is not None else [])
+        with app.console.stage("copy") as stage:
+            done = move(source, store, target, jobs=jobs)
+            if signatures:
+                done += copy_attached(source, store, target, jobs=jobs)
+            stage.say(_described(done))
+        pinned = where.at(target.digest)
+        if name is not None:
+            proven(
+                app,
+                store,
+                pinned,
+                keys=keys,
+                threshold=threshold,
+                allow_example_key=allow_example_key,
+                allow_unsigned=allow_unsigned,
+            )
+            with app.console.stage("tag") as stage:
+                stage.say(", ".join(tag(store, target, before).written) or "there already")
+    return Outcome(
+        str(pinned),
+        {
+            "artifact": {"place": str(pinned), "digest": str(target.digest)},
+            "copied": {"count": done.copied, "bytes": done.copied_bytes},
+            "skipped": {"count": done.skipped, "bytes": done.skipped_bytes},
+        },
+    )
+
+
+def _sayable(where: Location, keys: tuple[str, ...], *, allow_unsigned: bool) -> None:
+    """Refuse before anything moves what would be refused after it."""
+    if where.reference.tag is not None and not keys and not allow_unsigned:
+        raise Misuse(
+            f"{where}: a tag is given only to what has been verified, and no --key says by whom",
+            hint="give --key, or --allow-unsigned, or leave the tag out",
+        )
+
+
+def _described(done: Copied) -> str:
+    moved = f"{done.copied} moved ({size(done.copied_bytes)})"
+    return f"{moved}, {done.skipped} there already"
+
+
+command = outcome_command(copy)
