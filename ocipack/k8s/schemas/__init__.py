@@ -1,0 +1,1 @@
+"""What the built-in kinds of each Kubernetes version look like: derived data, and its reading."""
