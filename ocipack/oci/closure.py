@@ -55,7 +55,9 @@ class Walk:
         """Account for a manifest of `size` bytes before it is read."""
         self._held += size
         if self._held > HELD:
-            raise self._refusal(f"its manifests have more than {HELD} bytes together")
+            raise self._refusal(
+                f"the manifests to read for it have more than {HELD} bytes together"
+            )
 
     def _refusal(self, why: str) -> IntegrityError:
         return IntegrityError(f"{self._root.digest}: {why}")

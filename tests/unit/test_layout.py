@@ -23,6 +23,7 @@ from ocipack.errors import (
     Rejected,
     Unavailable,
 )
+from ocipack.oci import closure as closure_module
 from ocipack.oci.closure import closure
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
@@ -479,7 +480,7 @@ def test_a_fifo_or_a_folder_is_no_blob(
     ],
 )
 @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
-def test_a_write_that_fails_is_said_and_leaves_nothing(  # noqa: PLR0917 - fixtures and a table
+def test_a_write_that_fails_is_said_and_leaves_nothing(
     path: Path,
     origin: MemoryStore,
     monkeypatch: pytest.MonkeyPatch,
@@ -681,6 +682,19 @@ def test_a_lying_entry_does_not_hide_a_true_one(path: Path, origin: MemoryStore)
     lie = {**entry(referrer), "size": 1}
     by_hand(path, origin, lie, entry(index(origin, referrer), fallback(subject)))
     assert [one.plain for one in LayoutStore(path).referrers(subject)] == [referrer]
+
+
+def test_looking_for_referrers_reads_so_much_and_no_more(
+    path: Path, origin: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images = [image(origin, b"%d" % n) for n in range(4)]
+    by_hand(path, origin, *(entry(one) for one in images))
+    room = sum(one.size for one in images)
+    monkeypatch.setattr(closure_module, "HELD", room)
+    assert list(LayoutStore(path).referrers(images[0])) == []
+    monkeypatch.setattr(closure_module, "HELD", room - 1)
+    with pytest.raises(IntegrityError, match="together"):
+        list(LayoutStore(path).referrers(images[0]))
 
 
 def test_entries_of_others_in_a_fallback_listing_stay(path: Path, origin: MemoryStore) -> None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ocipack.errors import IntegrityError, Misuse, NotFound, Rejected, malformed
 from ocipack.oci import jsontext
-from ocipack.oci.closure import closure
+from ocipack.oci.closure import Walk, closure
 from ocipack.oci.descriptor import INDEX, INDEXES, MANIFEST, MANIFESTS, Descriptor
 from ocipack.oci.digest import Digest
 from ocipack.oci.reference import TAG
@@ -130,9 +130,12 @@ class LayoutStore:
         """See Source. Here the listing is checked: see points 3 and 4 above."""
         seen: set[Digest] = set()
         broken: dict[Digest, Descriptor] = {}
+        budget = Walk(subject)
         for target, tagged in self._candidates(subject):
             if target.digest in seen:
                 continue
+            if target.digest not in self._subjects:
+                budget.holds(target.size)  # thousands of large entries would keep us reading
             try:
                 found = self._referrer(target, subject)
             except (NotFound, IntegrityError):
