@@ -33,7 +33,7 @@ KINDS: Final = {
     "Kustomization": "kustomize.config.k8s.io/v1beta1",
     "Component": "kustomize.config.k8s.io/v1alpha1",
 }
-_SCHEME: Final = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*::?/?/")
+_START: Final = re.compile(r"\s*(?:---|#|\{|[A-Za-z]+:(?:\s|$)|\"[A-Za-z]+\":)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Inspection:
 def kustomization(file: str, data: bytes, view: View) -> Inspection:
     """Judge the kustomization `file` of the tree; paths count from its directory."""
     inspector = _Inspector(file, posixpath.dirname(file), view)
-    root = inspector.compose(data, 1)
+    root = inspector.compose(data)
     kind = "Kustomization"
     if isinstance(root, Mapping):
         kind = inspector.kind(root)
@@ -84,6 +84,7 @@ class _Inspector:
     file: str
     base: str
     view: View
+    offset: int = 0  # lines of the file before the document that is being read
     uses: list[Use] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
@@ -98,27 +99,26 @@ class _Inspector:
                 rule,
                 message,
                 file=self.file,
-                line=place.line,
+                line=place.line + self.offset,
                 column=place.column,
                 pointer=join(*path),
                 hint=hint,
             )
         )
 
-    def compose(self, data: bytes, first_line: int) -> Node | None:
+    def compose(self, data: bytes) -> Node | None:
         """Check 1: the file means the same to every reader."""
         if len(data) > BYTES:
             message = f"longer than {BYTES} bytes"
-            self.refuse("kustomization-unreadable", message, Place(first_line, 1), ())
+            self.refuse("kustomization-unreadable", message, Place(1, 1), ())
             return None
         composed = compose(data)
         for problem in composed.problems:
             unreadable = problem.message.startswith("not ")
             rule = "kustomization-unreadable" if unreadable else "kustomization-ambiguous"
             message = problem.message if unreadable else f"{problem.message} is refused here"
-            place = Place(problem.place.line + first_line - 1, problem.place.column)
             hint = "write out what is meant: YAML readers differ on this, so no check could hold"
-            self.refuse(rule, message, place, (), "" if unreadable else hint)
+            self.refuse(rule, message, problem.place, (), "" if unreadable else hint)
         return composed.root
 
     def kind(self, root: Mapping) -> str:
@@ -191,7 +191,8 @@ class _Inspector:
         except PathError as e:
             self.refuse(e.rule, str(e), node.place, path, e.hint)
         else:
-            self.uses.append(Use(found, names, self.file, node.place, node.text))
+            place = Place(node.place.line + self.offset, node.place.column)
+            self.uses.append(Use(found, names, self.file, place, node.text))
 
     def _resolve(self, text: str, names: Names) -> str:
         if names not in (Names.RESOURCE, Names.COMPONENT):
@@ -219,15 +220,18 @@ class _Inspector:
             place = Place(line or e.line, 1 if line else e.column)
             self.refuse("kustomization-unreadable", str(e), place, ())
             return
+        before = self.offset
         for chunk, start in found:
-            root = self.compose(chunk, start + line)
+            self.offset = before + line + start - 1
+            root = self.compose(chunk)
             if isinstance(root, Mapping):
-                self._plugin(root, Place(root.place.line + start + line - 1, root.place.column))
+                self._plugin(root)
             elif root is not None and not (isinstance(root, Scalar) and root.is_null):
                 message = "a plugin's configuration is a mapping"
-                self.refuse("kustomization-plugin", message, Place(start + line, 1), ())
+                self.refuse("kustomization-plugin", message, root.place, ())
+        self.offset = before
 
-    def _plugin(self, root: Mapping, place: Place) -> None:
+    def _plugin(self, root: Mapping) -> None:
         version, kind = root.get("apiVersion"), root.get("kind")
         name = kind.text if isinstance(kind, Scalar) else ""
         shape = PLUGINS.get(name)
@@ -237,12 +241,12 @@ class _Inspector:
             self.refuse(
                 "kustomization-plugin",
                 f"plugin {shown(label)} is not one that is compiled into kustomize",
-                place,
+                root.place,
                 (),
                 "programs, containers and functions are not run: commit what they would make",
             )
         elif isinstance(shape, Refused):
-            self.refuse("kustomization-plugin", f"{name} {shape.reason}", place, ())
+            self.refuse("kustomization-plugin", f"{name} {shape.reason}", root.place, ())
         else:
             self.visit(root, shape, ())
 
@@ -260,14 +264,22 @@ def _after_key(text: str) -> str:
 def _is_document(text: str) -> bool:
     """Check 7: whether kustomize takes this for a document rather than a path.
 
-    It tries to read the string as objects, which have a kind, and falls back to a path, or an
-    address. So a document is only what cannot be taken for an address by anyone.
+    It tries to read the string as objects, which have a kind and a name, and falls back to a path,
+    or an address. So a document is only what it will surely accept, and begins like one.
     """
-    if _SCHEME.match(text):
+    if not _START.match(text):
         return False
     try:
         chunks = [chunk for chunk, _ in pieces(text.encode(), Dialect.FLUX)]
     except YamlError:
         return False
     roots = [root for root in (compose(chunk).root for chunk in chunks) if root is not None]
-    return bool(roots) and all(isinstance(r, Mapping) and r.get("kind") for r in roots)
+    return bool(roots) and all(_is_object(root) for root in roots)
+
+
+def _is_object(root: Node) -> bool:
+    if not isinstance(root, Mapping):
+        return False
+    kind, metadata = root.get("kind"), root.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return all(isinstance(n, Scalar) and n.is_text and n.text for n in (kind, name))

@@ -209,7 +209,7 @@ def _place(event: Event) -> Place:
 
 def _is_text(event: ScalarEvent) -> bool:
     if event.tag is not None or not event.implicit[0]:
-        return event.tag is None
+        return True  # quoted; a tag has been refused already
     try:
         return all(plain(event.value, dialect) == event.value for dialect in Dialect)
     except ScalarError:

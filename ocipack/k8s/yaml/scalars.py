@@ -151,7 +151,7 @@ def tagged(text: str, tag: str, *, quoted: bool, dialect: Dialect) -> Any:
     if kinds is None:
         return text
     value = plain(text, dialect)
-    if type(value) not in kinds:
+    if type(value) not in kinds or (name == "int" and not _is_integer(text)):
         raise ScalarError(text, f"cannot decode {text!r} as !!{name}")
     return value
 
@@ -182,11 +182,17 @@ def key(value: Any, text: str) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
+    if isinstance(value, int) and _is_integer(text):
         return str(value)
-    if isinstance(value, float) and not _DECIMAL.fullmatch(text):
+    if isinstance(value, int | float) and not _is_integer(text):
         return _single(value)
     raise ScalarError(text, f"not a map key: {text or 'null'}")
+
+
+def _is_integer(text: str) -> bool:
+    """Whether a number is written as an integer: to Go `1e3` is a float, printed as 1000."""
+    digits = text.replace("_", "")
+    return bool(_BASED.fullmatch(digits) or _DECIMAL.fullmatch(digits))
 
 
 def _single(value: float) -> str:

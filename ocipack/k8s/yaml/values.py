@@ -129,6 +129,8 @@ class Reader:
         except ScalarError as e:
             line, column = first(chunk, e.text)
             raise YamlError(str(e), line, column) from e
+        except RecursionError as e:
+            raise YamlError("nested too deeply", 1, 1) from e
 
     def _document(self) -> Reading | None:
         get = self._get
@@ -168,9 +170,7 @@ class Reader:
         if event.tag is None:
             return self._values[event.value] if event.implicit[0] else event.value
         dialect = Dialect.FLUX if self._flux else Dialect.KUBECTL
-        return scalars.tagged(
-            event.value, event.tag, quoted=event.style is not None, dialect=dialect
-        )
+        return scalars.tagged(event.value, event.tag, quoted=bool(event.style), dialect=dialect)
 
     def _collection(self, event: Event, depth: int, *, flow: bool) -> Any:
         assert isinstance(event, MappingStartEvent | SequenceStartEvent)
