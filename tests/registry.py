@@ -148,6 +148,7 @@ class Registry:
         self.blobs: dict[str, bytes] = {}
         self.uploads: dict[str, bytearray] = {}
         self.opened = 0
+        self.accepted = 0  # connections
         self.received: list[str] = []  # digests of blobs whose bytes were sent to us, each time
         self.repositories: dict[str, Repository] = {}
         self.static: dict[str, bytes] = {}
@@ -469,6 +470,7 @@ class _Server(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         self.connections.add(request)
+        self.registry.accepted += 1
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:

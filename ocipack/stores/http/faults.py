@@ -15,7 +15,7 @@ from urllib3 import exceptions as u
 from ocipack.errors import IntegrityError, OcipackError, StoreError, Unavailable
 from ocipack.stores.http.url import Url, printable
 
-FOREIGN = (u.HTTPError, http.client.HTTPException, OSError)
+FOREIGN = (u.HTTPError, u.ProxySchemeUnsupported, http.client.HTTPException, OSError)
 """Everything that an exchange can raise and that is not ours."""
 
 KINDS: dict[type[Exception], str] = {

@@ -12,7 +12,7 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from ocipack.errors import OcipackError, StoreError
+from ocipack.errors import Misuse, OcipackError, StoreError
 from ocipack.stores.http import tls
 from ocipack.stores.http.answer import Answer
 from ocipack.stores.http.faults import FOREIGN, Attempt, translate
@@ -23,6 +23,8 @@ from ocipack.stores.http.url import Url, is_loopback
 
 REDIRECTS: Final = 3
 _MOVED = frozenset({301, 302, 303, 307, 308})
+
+_PROXY_HINT = "HTTP_PROXY and HTTPS_PROXY hold http:// or https:// addresses"
 
 Body = bytes | Callable[[], Iterable[bytes]]
 """A request's body: at hand, or a stream that can be opened again for another try."""
@@ -172,12 +174,13 @@ class Transport:
         if body is not None:
             size = len(body) if isinstance(body, bytes) else size
             sent["Content-Length"] = str(size)
+        content = body if body is None or isinstance(body, bytes) else body()
         began = self.patience.monotonic()
         try:
             response = pool.urlopen(
                 method,
                 url.text if at.proxied else url.target,
-                body=body if body is None or isinstance(body, bytes) else body(),
+                body=content,
                 headers=sent,
                 redirect=False,
                 retries=False,
@@ -247,7 +250,10 @@ class Transport:
 
 def _proxied(proxy: str, **settings: Any) -> urllib3.ProxyManager:
     """Connect through a proxy, with the credentials of its address; it resolves the names."""
-    parts = urllib3.util.parse_url(proxy)
-    headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
-    bare = parts._replace(auth=None).url
-    return urllib3.ProxyManager(bare, proxy_headers=headers, **settings)
+    try:
+        parts = urllib3.util.parse_url(proxy)
+        headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
+        bare = parts._replace(auth=None).url
+        return urllib3.ProxyManager(bare, proxy_headers=headers, **settings)
+    except urllib3.exceptions.HTTPError:
+        raise Misuse("the address of the proxy cannot be used", hint=_PROXY_HINT) from None

@@ -20,6 +20,7 @@ from ocipack.oci.digest import Digest
 from ocipack.oci.manifest import Manifest
 from ocipack.oci.store import MANIFEST_LIMIT
 from ocipack.stores.http.answer import Answer
+from ocipack.stores.http.faults import Transient
 from ocipack.stores.http.url import printable
 from ocipack.stores.registry.client import Repository
 from ocipack.stores.registry.refusal import Refusal
@@ -31,6 +32,10 @@ _OK, _NOT_FOUND = 200, 404
 _WRITTEN = frozenset({200, 201, 202})
 _NO_HEAD = frozenset({400, 403, 405, 501})
 _MEMORY = 32 * 1024 * 1024
+
+_HALF_WRITTEN = (400, "DIGEST_INVALID")
+"""distribution on a file system says so while another client pushes the same small blob: it reads
+that blob's link half written. We send what we hashed, so asking again is all there is to do."""
 
 
 class Missing(NotFound):
@@ -163,6 +168,8 @@ def put(at: Repository, name: str, manifest: Manifest) -> str:
                 hint="its tags are immutable: use a new tag, or exempt this one; for signatures, "
                 "--format bundle needs no tag",
             )
+        if (refusal.status, refusal.code) == _HALF_WRITTEN:
+            raise Transient(f"{refusal.what}: {refusal.said}")
         raise refusal.error(at.log_in().tried)
 
     return at.client.patience.retry(once)

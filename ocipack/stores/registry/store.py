@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,6 +24,8 @@ _SMALL = 1024 * 1024
 """Blobs up to this many bytes are read whole, so that a cut one is asked for again."""
 
 _TAGS = 1_000_000
+_APPENDED = re.compile(r"sha(256|512)-[0-9a-f]+\.[a-z]+")
+_LONGEST_PAUSE = 2.0
 _OK, _NOT_FOUND = 200, 404
 
 
@@ -56,7 +59,7 @@ class RegistryStore:
         if digest is not None and known is not None:
             return Descriptor(known.media_type, digest, len(known.raw))
         found = None if self._prefetch else self._head(name, digest)
-        return found or self._get(name)
+        return found or self._get(name)[0]
 
     def _head(self, name: str, asked: Digest | None) -> Descriptor | None:
         try:
@@ -70,7 +73,7 @@ class RegistryStore:
             self._seen(found)
         return found
 
-    def _get(self, name: str) -> Descriptor:
+    def _get(self, name: str) -> tuple[Descriptor, Manifest]:
         try:
             digest, manifest = manifests.get(self.at, name)
         except manifests.Missing as e:
@@ -79,7 +82,7 @@ class RegistryStore:
         self._memo.add(digest, manifest)
         found = Descriptor(manifest.media_type, digest, len(manifest.raw))
         self._seen(found)
-        return found
+        return found, manifest
 
     def _nothing_there(self, *, surely: bool = False) -> None:
         with self._lock:
@@ -107,12 +110,7 @@ class RegistryStore:
                 f"{target.digest}: {target.size} bytes, and a manifest has at most {MANIFEST_LIMIT}"
             )
         known = self._memo.get(target.digest)
-        if known is None:
-            self._get(str(target.digest))
-            known = self._memo.get(target.digest)
-        if known is None:
-            raise StoreError(f"{self.at.shown}: {target.digest} does not fit into memory")
-        return known.raw
+        return (known or self._get(str(target.digest))[1]).raw
 
     def _small(self, target: Descriptor) -> bytes:
         answer = self.at.once("GET", f"blobs/{target.digest}", {_OK})
@@ -137,12 +135,10 @@ class RegistryStore:
         return found
 
     def _has_manifest(self, target: Descriptor) -> bool:
-        name = str(target.digest)
         try:
-            found = self._head(name, target.digest) or self._get(name)
+            return self.resolve(str(target.digest)).size == target.size
         except NotFound:
             return False
-        return found.size == target.size
 
     def _has_blob(self, target: Descriptor) -> bool:
         answer = self.at.call("HEAD", f"blobs/{target.digest}", {_OK, _NOT_FOUND})
@@ -201,13 +197,21 @@ class RegistryStore:
         """Point `name` at `target`; with `was`, `name` is asked for immediately before.
 
         In this process one writer at a time does that; another process can still come between.
+        A tag that several append to (`sha256-<hex>.sig`) is read again by whoever did: so this
+        returns only after about twice the time that a writer needs who asked before us and
+        writes after us. Reading at once would miss that our entry was taken away.
         """
         if not TAG.fullmatch(name):
             raise Misuse(f"not a tag: {name[:200]!r}")
         raw = self._manifest(target)
+        patience = self.at.client.patience
         with self.at.client.busy(f"{self.at.name}:{name}"):
+            began = patience.monotonic()
             if isinstance(was, EllipsisType) or self._must_move(target, name, was):
                 manifests.put(self.at, name, Manifest(raw, target.media_type))
+                if not isinstance(was, EllipsisType) and _APPENDED.fullmatch(name):
+                    took = patience.monotonic() - began
+                    patience.sleep(min(took * (2 + patience.random()), _LONGEST_PAUSE))
 
     def _must_move(self, target: Descriptor, name: str, was: Digest | None) -> bool:
         now = self._now(name)

@@ -8,6 +8,9 @@ and a POST.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
+
 from ocipack.errors import IntegrityError, Misuse, StoreError
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
@@ -70,13 +73,23 @@ def _send(at: Repository, target: Descriptor, source: Source, location: Url) -> 
         location.plus("digest", str(target.digest)),
         {*_DONE, _LOST},
         headers={"Content-Type": "application/octet-stream"},
-        body=lambda: target.check(source.fetch(target)),
+        body=lambda: _opened(target, source),
         size=target.size,
     )
     if answer.status == _LOST:  # a restart, or another instance behind the same name
         raise Transient(f"{answer.at.what}: {at.refused(answer).said}")
     check_digest(answer, target.digest)
     answer.finish()
+
+
+def _opened(target: Descriptor, source: Source) -> Iterable[bytes]:
+    """Open the content, and have its first piece, before anything of the request is sent.
+
+    A source that fails at once costs no upload, and one that is the same server is not asked while
+    that waits for our body.
+    """
+    chunks = target.check(source.fetch(target))
+    return chain([next(chunks, b"")], chunks)
 
 
 def check_digest(answer: Answer, digest: Digest) -> None:
