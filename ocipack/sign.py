@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 Form = Literal["both", "legacy", "bundle"]
 
-TRIES = 5
-"""How often a `.sig` tag that others keep moving is written again."""
+TRIES = 32
+"""How often a `.sig` tag that others keep moving is written: at each try one signer gets through,
+so this is how many may sign the same digest at the same moment."""
 
 _BUNDLE_HINT = "a registry may forbid moving tags; sign with --format bundle, which needs none"
 _NOTHING: Mapping[str, str] = MappingProxyType({})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from world import BUNDLE, OCI_INDEX, REFERENCE, SIGN, World, key
 
+from ocipack.copy import copy
 from ocipack.errors import (
     Denied,
     Misuse,
@@ -24,6 +26,7 @@ from ocipack.oci.digest import Digest
 from ocipack.oci.manifest import Manifest
 from ocipack.oci.reference import Reference
 from ocipack.sign import Signed, sign
+from ocipack.stores.layout import LayoutStore
 from ocipack.trust.keys import PrivateKey
 from ocipack.trust.policy import Policy
 from ocipack.verify import verify
@@ -201,9 +204,21 @@ def test_a_lost_signature_is_written_again() -> None:
 def test_it_gives_up_in_the_end() -> None:
     world = World()
     interfere(world, 100)
-    with pytest.raises(Unavailable, match="written 5 times"):
+    with pytest.raises(Unavailable, match="written 32 times"):
         put(world)
     assert referrers(world) == []
+
+
+def test_eight_signers_at_once_lose_nothing(tmp_path: Path) -> None:
+    world = World()
+    copy(world.store, LayoutStore(tmp_path), world.subject, tag="v1")
+    keys = [key(f"signer {i}") for i in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda one: sign(LayoutStore(tmp_path), world.subject, REFERENCE, one), keys))
+    policy = Policy(tuple(one.public for one in keys), 8)
+    found = verify(LayoutStore(tmp_path), REFERENCE, policy, content=True)
+    assert {one.form for one in found.signers} == {"legacy"}
+    assert len(list(LayoutStore(tmp_path).referrers(world.subject))) == 8
 
 
 def test_a_tag_that_moves_before_ours_is_read_again() -> None:

@@ -738,6 +738,17 @@ def test_a_legacy_signature_takes_five_questions_and_a_bundle_six() -> None:
     ]
 
 
+def test_nothing_is_fetched_twice() -> None:
+    world = World()
+    for name in ("bob", "carol", "alice"):
+        world.layer(by=name)
+    world.listed(world.subject)
+    with pytest.raises(Rejected):
+        ask(world, "dave")
+    fetched = [line for line in world.store.log if line.startswith("fetch")]
+    assert len(fetched) == len(set(fetched)) == 3
+
+
 def test_likely_signatures_are_read_before_attestations() -> None:
     world = World()
     world.attach(

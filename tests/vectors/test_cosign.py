@@ -10,6 +10,7 @@ from world import VECTORS, LayoutDouble, published
 
 from ocipack.errors import Rejected
 from ocipack.oci.reference import Reference
+from ocipack.stores.layout import LayoutStore
 from ocipack.trust.policy import Policy
 from ocipack.verify import Verified, verify
 
@@ -70,6 +71,26 @@ def place(layout: str) -> tuple[LayoutDouble, Reference]:
     return LayoutDouble(VECTORS / layout), Reference.parse(
         f"{entry['repository']}@{entry['subject']}"
     )
+
+
+@pytest.mark.parametrize(("layout", "key", "form"), YES)
+def test_yes_in_a_layout(layout: str, key: str, form: str) -> None:
+    reference = place(layout)[1]
+    policy = Policy((published(key),), allow_example_keys=True)
+    found = verify(LayoutStore(VECTORS / layout), reference, policy, content=True)
+    assert [(one.key, one.form) for one in found.signers] == [(published(key).id, form)]
+
+
+@pytest.mark.parametrize(("layout", "key", "why"), NO)
+def test_no_in_a_layout(layout: str, key: str, why: set[str]) -> None:
+    reference = place(layout)[1]
+    policy = Policy((published(key),), allow_example_keys=True)
+    with pytest.raises(Rejected) as caught:
+        verify(LayoutStore(VECTORS / layout), reference, policy)
+    assert caught.value.report is not None
+    found = {f.rule for f in caught.value.report.findings if f.severity.rank == 0}
+    # a layout does not list what names another subject
+    assert found == {*why, "signature-missing"} - {"signature-subject"}
 
 
 def ask(layout: str, *keys: str, threshold: int = 1) -> Verified:
