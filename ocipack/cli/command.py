@@ -11,6 +11,7 @@ import click
 
 from ocipack.cli.console import Console
 from ocipack.cli.outcome import Outcome, Output, document, failure, outputs, pretty, report_of
+from ocipack.cli.registries import Connections, options
 from ocipack.errors import OcipackError
 
 
@@ -20,12 +21,14 @@ class App:
 
     console: Console = field(default_factory=Console)
     outputs: tuple[Output, ...] = (Output("text"),)
+    registries: Connections = field(default_factory=Connections)
 
 
-def command(function: Callable[..., Outcome]) -> click.Command:
+def command(function: Callable[..., Outcome], *, connects: bool = True) -> click.Command:
     """Make a click command of a function that takes the App first and returns an Outcome.
 
-    Adds `--output` and `--quiet`, and writes the outcome; its exit code is the command's.
+    Adds `--output`, `--quiet` and, if it `connects`, how registries are reached; writes the
+    outcome, whose exit code is the command's.
     """
     name = function.__name__.rstrip("_")
 
@@ -33,6 +36,10 @@ def command(function: Callable[..., Outcome]) -> click.Command:
     def invoke(context: click.Context, /, output: tuple[str, ...], **values: Any) -> int:
         app = context.ensure_object(App)
         app.console.quiet = values.pop("quiet")
+        if connects:
+            app.registries = Connections(
+                values.pop("ca_file"), values.pop("plain_http"), debug_http=values.pop("debug_http")
+            )
         app.outputs = outputs(output)
         path = context.command_path.removeprefix("ocipack ").split(" ", 1)[-1]
         try:
@@ -49,6 +56,7 @@ def command(function: Callable[..., Outcome]) -> click.Command:
     invoke.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # how click's decorators hand parameters on
     made = click.command(name, help=inspect.getdoc(function))(invoke)
     made.params += [
+        *(options() if connects else ()),
         click.Option(
             ["--output"],
             multiple=True,

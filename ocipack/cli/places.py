@@ -14,7 +14,9 @@ from ocipack.errors import Misuse
 from ocipack.oci.location import Location
 
 if TYPE_CHECKING:
+    from ocipack.cli.command import App
     from ocipack.stores.layout import LayoutStore
+    from ocipack.stores.registry.store import RegistryStore
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -38,14 +40,20 @@ def place(text: str) -> Location:
 
 
 @contextmanager
-def opened(location: Location) -> Iterator[LayoutStore]:
-    """Open the store at `location`; what was written is finished, or dropped, at the end."""
-    if not location.is_layout:
-        raise Misuse(f"{location}: registries are not supported yet")
-    from ocipack.stores.layout import LayoutStore  # noqa: PLC0415 - start-up
+def opened(
+    app: App, location: Location, *, write: bool = False
+) -> Iterator[LayoutStore | RegistryStore]:
+    """Open the store at `location`, to `write` too if said so.
 
-    with LayoutStore(location.path) as store:
-        yield store
+    What was written to a layout is finished at the end, or dropped if the block fails.
+    """
+    if location.is_layout:
+        from ocipack.stores.layout import LayoutStore  # noqa: PLC0415 - start-up
+
+        with LayoutStore(location.path) as store:
+            yield store
+    else:
+        yield app.registries.store(location.reference, write=write)
 
 
 def key_options(function: _F) -> _F:

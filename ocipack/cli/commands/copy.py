@@ -46,7 +46,7 @@ def copy(
     source_place, where = place(origin), place(destination)
     name = where.reference.tag
     _sayable(where, keys, allow_unsigned=allow_unsigned)
-    with opened(source_place) as source, opened(where) as store:
+    with opened(app, source_place) as source, opened(app, where, write=True) as store:
         target = source.resolve(source_place.reference.name)
         if where.reference.digest not in (None, target.digest):
             raise Rejected(f"{source_place} is {target.digest}, and not what {where} asks for")

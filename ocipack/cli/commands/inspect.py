@@ -23,13 +23,13 @@ SUFFIXES = (".sig", ".att", ".sbom")
 
 @click.argument("location", metavar="PLACE")
 @click.option("--raw", is_flag=True, help="Print the manifest exactly as it is stored.")
-def inspect(_: App, *, location: str, raw: bool) -> Outcome:
+def inspect(app: App, *, location: str, raw: bool) -> Outcome:
     """Show an artifact's manifest, and everything attached to it.
 
     Nothing is verified here: what is attached is what somebody put there.
     """
     where = place(location)
-    with opened(where) as source:
+    with opened(app, where) as source:
         target = source.resolve(where.reference.name)
         found = stores.manifest(source, target)
         if raw:

@@ -92,4 +92,4 @@ def public(_: App, *, file: str, password_file: str | None, password_stdin: bool
 
 
 for _function in (generate, import_, public):
-    command.add_command(outcome_command(_function))
+    command.add_command(outcome_command(_function, connects=False))

@@ -11,13 +11,13 @@ from ocipack.cli.places import opened, place
 
 @click.argument("location", metavar="PLACE")
 @click.option("--digests", is_flag=True, help="Show what each tag points at.")
-def list_(_: App, *, location: str, digests: bool) -> Outcome:
+def list_(app: App, *, location: str, digests: bool) -> Outcome:
     """List the tags of a repository or layout.
 
     Tags that hold signatures and listings of referrers (`sha256-…`) are among them.
     """
     where = place(location)
-    with opened(where) as source:
+    with opened(app, where) as source:
         names = list(source.tags())
         found = {name: str(source.resolve(name).digest) for name in names} if digests else {}
     rows = [f"{name}\t{found[name]}" if digests else name for name in names]

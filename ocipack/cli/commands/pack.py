@@ -69,7 +69,7 @@ def _deliver(app: App, done: Packed, where: Location) -> None:
     expected = where.reference.digest
     if expected is not None and expected != done.artifact.root.digest:
         raise Rejected(f"{where}: the tree packs to {done.artifact.root.digest}")
-    with opened(where) as store, app.console.stage("copy") as stage:
+    with opened(app, where, write=True) as store, app.console.stage("copy") as stage:
         copied = copy(done.artifact, store, done.artifact.root)
         stage.say(f"{copied.copied} written, {copied.skipped} there already")
 

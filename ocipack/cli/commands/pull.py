@@ -36,7 +36,7 @@ def pull(
     """
     where = place(location)
     trusted = policy(keys, threshold, places=[where], allow_example_key=allow_example_key)
-    with opened(where) as source:
+    with opened(app, where) as source:
         proof = prove(app, source, where, trusted)
         with app.console.stage("pull") as stage:
             done = fetch(source, proof, lambda entries: write_tree(entries, directory, force=force))

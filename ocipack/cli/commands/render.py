@@ -47,4 +47,4 @@ def render(app: App, *, directory: str, **options: Any) -> Outcome:
     )
 
 
-command = outcome_command(render)
+command = outcome_command(render, connects=False)

@@ -60,7 +60,7 @@ def ship(
     signer = signing_key(app, key, lambda: password(password_file, stdin=password_stdin))
     example = allow_example_key or where.is_layout
     policy = Policy((signer.public,), allow_example_keys=example)
-    with Workspace() as workspace, opened(where) as store:
+    with Workspace() as workspace, opened(app, where, write=True) as store:
         run = _Run(app, workspace, directory, Packing(**options), Checking(**how))
         done = deliver(
             store,

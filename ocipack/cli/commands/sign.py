@@ -52,7 +52,7 @@ def sign(
     where = place(location)
     signer = signing_key(app, key, lambda: password(password_file, stdin=password_stdin))
     said = pairs(annotations, "--annotation")
-    with opened(where) as store, app.console.stage("sign") as stage:
+    with opened(app, where, write=True) as store, app.console.stage("sign") as stage:
         subject = store.resolve(where.reference.name)
         done = attach(
             store,

@@ -31,7 +31,7 @@ def tag(
     the pinned place.
     """
     where = place(location)
-    with opened(where) as store:
+    with opened(app, where, write=True) as store:
         before = standing(store, names)
         target = proven(
             app,

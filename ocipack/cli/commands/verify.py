@@ -54,9 +54,9 @@ def verify(
         app.console.least = Severity.NOTE
     trusted = policy(keys, threshold, places=found, allow_example_key=allow_example_key)
     if len(found) == 1:
-        return _outcome(found, [_prove(found[0], trusted, content=content)])
+        return _outcome(found, [_prove(app, found[0], trusted, content=content)])
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        results = list(pool.map(lambda one: _attempt(one, trusted, content=content), found))
+        results = list(pool.map(lambda one: _attempt(app, one, trusted, content=content), found))
     for location, result in zip(found, results, strict=True):
         if isinstance(result, OcipackError):
             app.console.findings(report_of(result))
@@ -64,15 +64,17 @@ def verify(
     return _outcome(found, results)
 
 
-def _prove(location: Location, trusted: Policy, *, content: bool) -> Verified:
-    with opened(location) as source:
+def _prove(app: App, location: Location, trusted: Policy, *, content: bool) -> Verified:
+    with opened(app, location) as source:
         whole = content or location.is_layout
         return prove(source, location.reference, trusted, content=whole)
 
 
-def _attempt(location: Location, trusted: Policy, *, content: bool) -> Verified | OcipackError:
+def _attempt(
+    app: App, location: Location, trusted: Policy, *, content: bool
+) -> Verified | OcipackError:
     try:
-        return _prove(location, trusted, content=content)
+        return _prove(app, location, trusted, content=content)
     except Misuse:
         raise
     except OcipackError as error:

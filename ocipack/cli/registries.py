@@ -1,0 +1,110 @@
+"""How registries are reached: the options, the environment, and what a run shares."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ocipack.errors import Misuse
+from ocipack.oci.reference import Reference
+
+if TYPE_CHECKING:
+    from ocipack.stores.http.settings import Proxies
+    from ocipack.stores.registry.registries import Registries
+    from ocipack.stores.registry.store import RegistryStore
+
+CERTIFICATES = ("/etc/containers/certs.d", "/etc/docker/certs.d")
+"""Where the container tools of a machine keep `HOST[:PORT]/ca.crt`, after the user's own."""
+
+
+def options() -> list[click.Option]:
+    """The options of every command that may talk to a registry."""
+    return [
+        click.Option(
+            ["--ca-file"],
+            default="",
+            metavar="FILE",
+            help="Trust these CA certificates (PEM) beside the system's. Else certs.d, as docker "
+            "and podman have it.",
+        ),
+        click.Option(
+            ["--plain-http"],
+            multiple=True,
+            metavar="HOST[:PORT]",
+            help="Speak plain HTTP to this registry; loopback needs no such leave.",
+        ),
+        click.Option(
+            ["--debug-http"], is_flag=True, help="Print one line a request, without secrets."
+        ),
+    ]
+
+
+@dataclass
+class Connections:
+    """What the options say, and the stores of this run; nothing is loaded before one is opened."""
+
+    ca_file: str = ""
+    plain_http: tuple[str, ...] = ()
+    debug_http: bool = False
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def store(self, reference: Reference, *, write: bool) -> RegistryStore:
+        """The repository of `reference`."""
+        return self._registries.store(reference, writes=write)
+
+    @cached_property
+    def _registries(self) -> Registries:
+        from ocipack.stores.auth.config import Credentials  # noqa: PLC0415 - start-up
+        from ocipack.stores.auth.helper import Helpers  # noqa: PLC0415 - start-up
+        from ocipack.stores.http.settings import Settings  # noqa: PLC0415 - start-up
+        from ocipack.stores.http.transport import Transport  # noqa: PLC0415 - start-up
+        from ocipack.stores.registry.registries import Registries  # noqa: PLC0415 - start-up
+
+        if self.ca_file and not Path(self.ca_file).is_file():
+            raise Misuse(f"--ca-file {self.ca_file}: there is no such file")
+        settings = Settings(
+            ca_file=self.ca_file,
+            certs=self._certificates(),
+            plain=frozenset(self.plain_http),
+            proxies=self._proxies(),
+        )
+        debug = (lambda line: print(line, file=sys.stderr)) if self.debug_http else None
+        credentials = Credentials(self._files(), Helpers(dict(self.environment)))
+        return Registries(Transport(settings, debug=debug), credentials)
+
+    def _home(self) -> Path | None:
+        home = self.environment.get("HOME")
+        return Path(home) if home else None
+
+    def _certificates(self) -> tuple[str, ...]:
+        home = self._home()
+        own = (home / ".config/containers/certs.d", home / ".docker/certs.d") if home else ()
+        return (*map(str, own), *CERTIFICATES)
+
+    def _files(self) -> list[Path]:
+        """The files that may hold credentials, in the order of docker's and podman's tools."""
+        said, home = self.environment, self._home()
+        found = [Path(said["DOCKER_CONFIG"]) / "config.json"] if said.get("DOCKER_CONFIG") else []
+        if not found and home:
+            found = [home / ".docker/config.json"]
+        if said.get("REGISTRY_AUTH_FILE"):
+            return [*found, Path(said["REGISTRY_AUTH_FILE"])]
+        if said.get("XDG_RUNTIME_DIR"):
+            found.append(Path(said["XDG_RUNTIME_DIR"]) / "containers/auth.json")
+        config = said.get("XDG_CONFIG_HOME") or (str(home / ".config") if home else "")
+        return [*found, Path(config) / "containers/auth.json"] if config else found
+
+    def _proxies(self) -> Proxies:
+        from ocipack.stores.http.settings import Proxies  # noqa: PLC0415 - start-up
+
+        def said(name: str) -> str:
+            return self.environment.get(name.lower()) or self.environment.get(name) or ""
+
+        return Proxies(said("HTTP_PROXY"), said("HTTPS_PROXY"), said("NO_PROXY"))
