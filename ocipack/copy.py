@@ -152,6 +152,8 @@ class _Run:
 
     def _each(self, work: Callable[[Descriptor], _R], items: Sequence[Descriptor]) -> list[_R]:
         """Do `work` on all `items` at once; raise what failed first, and start nothing after."""
+        if len(items) == 1:
+            return [work(items[0])]
         first: list[BaseException] = []
 
         def guarded(item: Descriptor) -> _R:

@@ -9,7 +9,7 @@ from types import EllipsisType
 
 import pytest
 from content import INDEX, LAYER, MANIFEST, blob, document, image, index, put
-from doubles import Counting, Double
+from doubles import Counting, Double, Spoiled
 
 from ocipack.copy import Copied, copy
 from ocipack.errors import IntegrityError, NotFound
@@ -17,7 +17,7 @@ from ocipack.oci import closure as limits
 from ocipack.oci.closure import closure
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
-from ocipack.oci.store import Source
+from ocipack.oci.store import Source, manifest, read
 from ocipack.stores.memory import MemoryStore
 
 
@@ -215,6 +215,17 @@ def test_a_loop_ends() -> None:
     for walk in (lambda: list(closure(origin, fake)), lambda: copy(origin, MemoryStore(), fake)):
         with pytest.raises(IntegrityError):
             walk()
+
+
+def test_what_is_read_whole_is_hashed_whatever_its_source_promised() -> None:
+    origin = MemoryStore()
+    root = image(origin, b"1")
+    bad = origin.content[root.digest].replace(b":2", b":3", 1)
+    source = Spoiled(origin, root.digest, [bad])
+    with pytest.raises(IntegrityError):
+        manifest(source, root)
+    with pytest.raises(IntegrityError):
+        read(source, root, limit=1000)
 
 
 def test_a_subject_is_not_copied() -> None:
