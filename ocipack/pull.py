@@ -37,7 +37,7 @@ class Pulled:
 def pull(source: Source, verified: Verified, write: Write, *, limits: Limits = LIMITS) -> Pulled:
     """Hand the files of the artifact that `verified` is about to `write`, one by one.
 
-    1. The manifest is the one with the verified digest (`Source.fetch` compares it).
+    1. The manifest is the one that was hashed when it was verified; it is not read again.
     2. It has one layer, a tree of files, no larger than is read: nothing else is fetched.
     3. The layer has the digest and size that the manifest says, the tar the digest that the
        config says, and `unarchive` accepts every entry; `write` sees the end of its entries only
@@ -45,7 +45,9 @@ def pull(source: Source, verified: Verified, write: Write, *, limits: Limits = L
 
     IntegrityError where one of these fails; whatever `write` raises passes through.
     """
-    manifest = store.manifest(source, verified.descriptor)  # (1)
+    manifest = verified.manifest
+    if manifest.descriptor.digest != verified.descriptor.digest:  # (1)
+        raise IntegrityError(f"{verified.descriptor.digest}: proof about another manifest")
     content = artifact.content(manifest)  # (2)
     layer = content.layer
     if layer.size > limits.layer:

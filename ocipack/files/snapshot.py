@@ -156,8 +156,10 @@ class _Walk:
 
     def _is_left_out(self, name: str, path: str, *, directory: bool) -> bool:
         """Whether patterns leave it out under this name, or under its own where a link led here."""
-        own = os.path.relpath(path, self.root) if self.resolve else name
-        found = any(self.left_out(known, directory=directory) for known in {name, own})
+        found = self.left_out(name, directory=directory)
+        if self.resolve and not found:
+            own = os.path.relpath(path, self.root)
+            found = own != name and self.left_out(own, directory=directory)
         # a pattern with ! may want something from below a directory that is left out
         return found and not (directory and self.left_out.takes_back)
 

@@ -89,7 +89,9 @@ class Archive:
             tar_size += len(block)
             if tar_size > self._limits.tar:
                 raise _too_long(self._limits)
+            del block
             yield member
+            del member
         if tar_size > self._limits.uncompressed(size):
             raise Rejected(
                 f"the tree compresses {tar_size // size} times, and more than "
@@ -154,14 +156,24 @@ def _tar(entries: Iterable[tuple[str, File | None]]) -> Iterator[bytes]:
 
 def _members(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Cut the stream after every MEMBER bytes, wherever its chunks end."""
-    held = bytearray()
+    parts: list[bytes | memoryview] = []
+    size = 0
     for chunk in chunks:
-        held += chunk
-        while len(held) >= MEMBER:
-            yield bytes(held[:MEMBER])
-            del held[:MEMBER]
-    if held:
-        yield bytes(held)
+        size += len(chunk)
+        if size < MEMBER:
+            parts.append(chunk)
+            continue
+        rest = memoryview(chunk)
+        while size >= MEMBER:
+            size -= MEMBER
+            cut = len(rest) - size
+            block = b"".join((*parts, rest[:cut]))
+            parts, rest = [], rest[cut:]
+            yield block
+            del block  # or the next one is put together beside it
+        parts.append(rest)
+    if size:
+        yield b"".join(parts)
 
 
 def _deflated(data: bytes) -> bytes:
