@@ -1,0 +1,20 @@
+"""The rules that look at one object with the knowledge of its kind, in the order of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ocipack.k8s.resource import Resource
+from ocipack.report import Finding
+from ocipack.validate.kinds import kinds
+from ocipack.validate.lists import ListCheck
+from ocipack.validate.names import names, placed, read_only
+from ocipack.validate.schema import SchemaCheck
+from ocipack.validate.sizes import sizes
+
+
+def checks(schemas: SchemaCheck) -> tuple[Callable[[Resource], Iterable[Finding]], ...]:
+    """Every rule about single objects; `schemas` knows the target version and custom kinds."""
+    apis = schemas.apis
+    lists = ListCheck(apis)
+    return apis, schemas, lists, names, placed(apis), read_only, sizes, kinds
