@@ -12,7 +12,18 @@ from dataclasses import replace
 import pytest
 from conftest import FullStore, Opener
 from content import INDEX, LAYER, MANIFEST, artifact, blob, document, image, index, put
-from doubles import Breaking, Counting, Endless, Failing, Spoiled, Vanishing, long, short, wrong
+from doubles import (
+    Breaking,
+    Counting,
+    Endless,
+    Failing,
+    LyingSize,
+    Spoiled,
+    Vanishing,
+    long,
+    short,
+    wrong,
+)
 
 from ocipack.copy import Copied, copy
 from ocipack.errors import IntegrityError, Misuse, NotFound, OcipackError, Rejected, Unavailable
@@ -411,6 +422,15 @@ def test_a_manifest_that_lies_about_a_size_is_refused(
         root = put(origin, raw, MANIFEST)
         with pytest.raises((IntegrityError, Unavailable)):
             copy(origin, store, root, tag="v1")
+    assert "v1" not in _tags(store)
+
+
+def test_a_source_that_lies_about_the_size_of_a_root_is_refused(
+    store: FullStore, origin: MemoryStore
+) -> None:
+    root = image(origin, HELLO)
+    with pytest.raises(IntegrityError):
+        copy(origin, store, LyingSize(origin).resolve(str(root.digest)), tag="v1")
     assert "v1" not in _tags(store)
 
 

@@ -127,6 +127,16 @@ def test_a_store_can_be_used_after_it_was_closed(path: Path, origin: MemoryStore
     assert list(LayoutStore(path).tags()) == ["v0", "v1"]
 
 
+def test_a_writer_that_is_never_closed_is_told(path: Path, origin: MemoryStore) -> None:
+    def forget() -> None:
+        copy(origin, LayoutStore(path), image(origin, b"1"), tag="v1")
+
+    with pytest.warns(ResourceWarning, match="never closed"):
+        forget()
+    assert not path.exists()
+    write(path, origin, image(origin, b"2"))
+
+
 def test_what_a_killed_writer_left_is_removed(
     path: Path, tmp_path: Path, origin: MemoryStore
 ) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import warnings
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -117,6 +118,11 @@ class Tarball:
                     self._lock_path.unlink()
             finally:
                 os.close(handle)
+
+    def __del__(self) -> None:
+        if getattr(self, "_locked", None) is not None:
+            warnings.warn(f"{self.path}: never closed, so nothing was written", ResourceWarning, 2)
+            self.discard()
 
     def _begin(self) -> Directory:
         with self._mutex:
