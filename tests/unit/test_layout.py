@@ -648,9 +648,11 @@ def test_a_fallback_tag_that_holds_the_subject_is_ignored(path: Path, origin: Me
         by_hand(place, origin, entry(subject, "v1"), entry(subject, fallback(subject)))
         store = LayoutStore(place)
         assert list(store.referrers(subject)) == []
-        copy(origin, store, image(origin, b"2", subject=subject))
-        assert len(list(store.referrers(subject))) == 1
-        assert store.resolve(fallback(subject)) != subject
+        referrer = image(origin, b"2", subject=subject)
+        copy(origin, store, referrer)
+        assert [one.plain for one in store.referrers(subject)] == [referrer]
+        listing = json.loads(b"".join(store.fetch(store.resolve(fallback(subject)))))
+        assert [one["digest"] for one in listing["manifests"]] == [str(referrer.digest)]
 
 
 def test_a_listed_referrer_of_something_else_is_dropped(path: Path, origin: MemoryStore) -> None:
