@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ocipack.k8s.resource import Resource
 from ocipack.k8s.schemas.catalog import Catalog, Life
@@ -17,18 +18,29 @@ def _rank(version: str) -> int:
     return int(version.partition(".")[2] or 0)
 
 
+class Verdict(NamedTuple):
+    """One thing to say about a kind: a rule, a message, the field it is about, what to do."""
+
+    rule: str
+    message: str
+    field: str = "apiVersion"
+    hint: str = ""
+
+
 @dataclass(slots=True)
 class Apis:
     """The kinds that a cluster would serve: the built-in ones of a version, and `custom` ones."""
 
     catalog: Catalog
     custom: dict[tuple[str, str], CustomKind] = field(default_factory=dict)
+    _known: dict[tuple[str, str], tuple[Verdict, ...]] = field(default_factory=dict)
 
     def add(self, kinds: Iterable[CustomKind]) -> None:
         """Make custom kinds known; of two definitions the later wins, as it would in a cluster."""
         for kind in kinds:
             if not self.catalog.find(kind.api_version, kind.kind):
                 self.custom[kind.api_version, kind.kind] = kind
+                self._known.clear()
 
     def namespaced(self, resource: Resource) -> bool | None:
         """Whether objects of this kind live in a namespace; None if nobody knows."""
@@ -39,36 +51,47 @@ class Apis:
 
     def refuses(self, resource: Resource) -> bool:
         """Whether `resource` is of a kind that the cluster certainly does not serve."""
-        return any(f.rule != "api-deprecated" for f in self(resource))
+        return any(v.rule != "api-deprecated" for v in self.verdicts(resource))
 
     def __call__(self, resource: Resource) -> Iterator[Finding]:
         """The findings about the kind of `resource`."""
-        api, kind = resource.api_version, resource.kind
-        if not api or not kind:
-            return
+        for rule, message, field_name, hint in self.verdicts(resource):
+            yield found(rule, resource, message, (field_name,), hint=hint)
+
+    def verdicts(self, resource: Resource) -> tuple[Verdict, ...]:
+        """What there is to say about a kind: found once, the same for each object of it."""
+        key = (resource.api_version, resource.kind)
+        if key not in self._known:
+            self._known[key] = tuple(self._judge(*key)) if all(key) else ()
+        return self._known[key]
+
+    def _judge(self, api: str, kind: str) -> Iterator[Verdict]:
         if custom := self.custom.get((api, kind)):
-            yield from self._custom(resource, custom)
+            yield from self._custom(custom)
             return
         life = self.catalog.life(api, kind)
         if self.catalog.find(api, kind) and life:
-            yield from self._old(resource, life)
+            yield from self._old(f"{api} {kind}", life)
         elif life:
-            yield self._gone(resource, life)
+            yield self._gone(api, kind, life)
+        elif api.rpartition("/")[0] in self.catalog.groups():
+            yield self._no_such_kind(api, kind)
+        elif versions := self._versions(api, kind):
+            hint = f"served: {', '.join(versions)}"
+            yield Verdict("api-unserved", f"no {kind} in {api}", hint=hint)
         else:
-            yield from self._unknown(resource)
+            sure, meant = self._meant(api, kind)
+            if sure:
+                yield Verdict("unknown-kind", f"no {kind} in {api}", hint=meant)
 
-    def _custom(self, resource: Resource, custom: CustomKind) -> Iterator[Finding]:
+    def _custom(self, custom: CustomKind) -> Iterator[Verdict]:
         name = f"{custom.api_version} {custom.kind}"
         if not custom.served:
             message = f"{name} is not served: its CustomResourceDefinition says so"
-            yield found(
-                "api-unserved", resource, message, ("apiVersion",), hint=self._better(custom)
-            )
+            yield Verdict("api-unserved", message, hint=self._better(custom))
         elif custom.deprecated:
             message = custom.warning or f"{name} is deprecated"
-            yield found(
-                "api-deprecated", resource, message, ("apiVersion",), hint=self._better(custom)
-            )
+            yield Verdict("api-deprecated", message, hint=self._better(custom))
 
     def _better(self, custom: CustomKind) -> str:
         served = sorted(
@@ -80,74 +103,54 @@ class Apis:
         )
         return f"served: {', '.join(served)}" if served else ""
 
-    def _old(self, resource: Resource, life: Life) -> Iterator[Finding]:
+    def _old(self, name: str, life: Life) -> Iterator[Verdict]:
         """A served built-in kind that is on its way out."""
         since = life.deprecated
         if not (since and _rank(since) <= _rank(self.catalog.version)) and not life.removed:
             return
         when = f"; it is gone in Kubernetes {life.removed}" if life.removed else ""
         start = f" since Kubernetes {since}" if since else ""
-        message = f"{resource.api_version} {resource.kind} is deprecated{start}{when}"
         hint = f"use {life.instead}" if life.instead else ""
-        yield found("api-deprecated", resource, message, ("apiVersion",), hint=hint)
+        yield Verdict("api-deprecated", f"{name} is deprecated{start}{when}", hint=hint)
 
-    def _gone(self, resource: Resource, life: Life) -> Finding:
-        name = f"{resource.api_version} {resource.kind}"
-        if life.since and _rank(life.since) > _rank(self.catalog.version):
-            message = (
-                f"{name} comes with Kubernetes {life.since}, the target is {self.catalog.version}"
-            )
-            other = self.catalog.newest(resource.api_version, resource.kind)
-            hint = f"{self.catalog.version} has {other}" if other else ""
-            return found("api-too-new", resource, message, ("apiVersion",), hint=hint)
-        message = f"{name} was removed in Kubernetes {life.removed}"
+    def _gone(self, api: str, kind: str, life: Life) -> Verdict:
+        """A built-in kind that the target does not serve: not any more, or not yet."""
+        target = self.catalog.version
+        if life.since and _rank(life.since) > _rank(target):
+            message = f"{api} {kind} comes with Kubernetes {life.since}, the target is {target}"
+            other = self.catalog.newest(api, kind)
+            return Verdict("api-too-new", message, hint=f"{target} has {other}" if other else "")
+        message = f"{api} {kind} was removed in Kubernetes {life.removed}"
         hint = f"use {life.instead}" if life.instead else "nothing replaces it"
-        return found("api-removed", resource, message, ("apiVersion",), hint=hint)
+        return Verdict("api-removed", message, hint=hint)
 
-    def _unknown(self, resource: Resource) -> Iterator[Finding]:
-        group = resource.group
-        if group in self.catalog.groups():
-            yield self._no_such_kind(resource)
-        elif versions := self._versions(resource):
-            message = f"no {resource.kind} in {resource.api_version}"
-            hint = f"served: {', '.join(versions)}"
-            yield found("api-unserved", resource, message, ("apiVersion",), hint=hint)
-        else:
-            sure, meant = self._meant(resource)
-            if sure:
-                message = f"no {resource.kind} in {resource.api_version}"
-                yield found("unknown-kind", resource, message, ("apiVersion",), hint=meant)
-
-    def _no_such_kind(self, resource: Resource) -> Finding:
+    def _no_such_kind(self, api: str, kind: str) -> Verdict:
         """An unknown kind or version in a group of Kubernetes itself."""
-        api, kind = resource.api_version, resource.kind
         message = f"Kubernetes {self.catalog.version} has no {kind} in {api}"
         if homes := self.catalog.serving(kind):
-            hint = f"did you mean `apiVersion: {homes[0]}`?"
-        elif meant := nearest(kind, self.catalog.served(api)):
-            hint = f"did you mean `kind: {meant}`?"
-        else:
-            hint = ""
-        path = ("apiVersion",) if homes else ("kind",)
-        return found("unknown-kind", resource, message, path, hint=hint)
+            return Verdict("unknown-kind", message, hint=f"did you mean `apiVersion: {homes[0]}`?")
+        meant = nearest(kind, self.catalog.served(api))
+        hint = f"did you mean `kind: {meant}`?" if meant else ""
+        return Verdict("unknown-kind", message, "kind", hint)
 
-    def _versions(self, resource: Resource) -> list[str]:
+    def _versions(self, api: str, kind: str) -> list[str]:
         """The served versions of a custom kind that is known, in other versions than this."""
+        group = api.rpartition("/")[0]
         return sorted(
-            api
-            for (api, kind), custom in self.custom.items()
-            if kind == resource.kind and custom.group == resource.group and custom.served
+            custom.api_version
+            for custom in self.custom.values()
+            if (custom.group, custom.kind) == (group, kind) and custom.served
         )
 
-    def _meant(self, resource: Resource) -> tuple[bool, str]:
+    def _meant(self, api: str, kind: str) -> tuple[bool, str]:
         """Whether an unknown kind certainly is a slip, and what was meant, as a hint."""
-        group, kind = resource.group, resource.kind
+        group = api.rpartition("/")[0]
         kinds = {custom.kind for custom in self.custom.values() if custom.group == group}
         if kinds:
             near = [other for other in sorted(kinds) if distance(kind, other, 1) == 1]
             return bool(near), f"did you mean `kind: {near[0]}`?" if near else ""
         slips = [other for other in sorted(self.catalog.groups()) if _slip(group, other)]
-        homes = [api for api in self.catalog.serving(kind) if api.rpartition("/")[0] in slips]
+        homes = [one for one in self.catalog.serving(kind) if one.rpartition("/")[0] in slips]
         if "." not in group:  # no custom resource has a group without a dot
             homes = homes or self.catalog.serving(kind)
         if homes:

@@ -6,6 +6,7 @@ and the same slip in every entry of a list is said once, with its places.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,7 @@ from ocipack.validate.suggest import nearest
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
+_SECRET = re.compile(r"(?i)pass|token|secret|credential|private")
 _SHOWN = 60
 _PLACES = 3
 _UNITS = {"Length": "characters", "Items": "items", "Properties": "fields"}
@@ -53,8 +55,12 @@ class Reader:
         """The causes behind `errors`, each once."""
         found = [problem for error in errors for problem in self.read(error)]
         meant = {(*problem.path[:-1], problem.meant) for problem in found if problem.meant}
-        kept = [p for p in found if p.rule != "required-field" or p.path not in meant]
-        return list(_once(kept))
+        kept: dict[tuple[str, Path], Problem] = {}
+        for problem in found:
+            if problem.rule != "required-field" or problem.path not in meant:
+                # a field and the type that it refers to may both say what it looks like
+                kept.setdefault((problem.rule, problem.path), problem)
+        return list(_once(kept.values()))
 
     def read(self, error: ValidationError) -> Iterator[Problem]:
         """What one error says."""
@@ -71,11 +77,11 @@ class Reader:
             return False
         return path[-1] in self.schema_at(steps[:-3]).get("required", ())
 
-    def show(self, value: object, word: str = "") -> str:
-        """`value` behind `word`, cut short; nothing if values are kept out."""
-        if self.discreet:
+    def show(self, error: ValidationError, word: str = "") -> str:
+        """The value behind `word`, cut short; nothing if it is, or may be, a secret."""
+        if self.discreet or any(_SECRET.search(str(part)) for part in error.instance_path):
             return ""
-        text = str(value)
+        text = str(error.instance)
         return f"{word} {text[:_SHOWN]!r}{'…' if len(text) > _SHOWN else ''}"
 
 
@@ -137,7 +143,7 @@ def _enum(reader: Reader, error: ValidationError, path: Path) -> Iterator[Proble
         yield Problem("required-field", path, f"required: one of {listed}")
         return
     meant = nearest(str(error.instance), options)
-    text = f"unsupported value{reader.show(error.instance)}: one of {listed}"
+    text = f"unsupported value{reader.show(error)}: one of {listed}"
     hint = f"did you mean `{meant}`?" if meant else ""
     yield Problem("unsupported-value", path, text, hint=hint)
 
@@ -152,23 +158,22 @@ def _count(reader: Reader, error: ValidationError, path: Path) -> Iterator[Probl
     yield Problem("out-of-range", path, text)
 
 
-def _bound(reader: Reader, error: ValidationError, path: Path) -> Iterator[Problem]:
-    shown = "" if reader.discreet else f", not {error.instance}"
-    text = f"{_BOUNDS[error.kind.name]} {_detail(error, 'limit')}{shown}"
+def _bound(_: Reader, error: ValidationError, path: Path) -> Iterator[Problem]:
+    text = f"{_BOUNDS[error.kind.name]} {_detail(error, 'limit')}, not {error.instance}"
     yield Problem("out-of-range", path, text)
 
 
 def _format(reader: Reader, error: ValidationError, path: Path) -> Iterator[Problem]:
     name = str(_detail(error, "format"))
     text = WORDS.get(name) or f"must be in the format {name.removeprefix('crd-')}"
-    shown = reader.show(error.instance, ", not") if error.instance else "; it is empty"
+    shown = reader.show(error, ", not") if error.instance else "; it is empty"
     yield Problem("invalid-name" if name in NAMES else "invalid-format", path, text + shown)
 
 
 def _pattern(reader: Reader, error: ValidationError, path: Path) -> Iterator[Problem]:
     node = reader.schema_at(tuple(error.schema_path)[:-1])
     pattern = node.get("x-go-pattern") or _detail(error, "pattern")
-    text = f"must match `{pattern}`{reader.show(error.instance, ', not')}"
+    text = f"must match `{pattern}`{reader.show(error, ', not')}"
     yield Problem("pattern-mismatch", path, text)
 
 
@@ -197,11 +202,11 @@ def _inner(reader: Reader, errors: list[ValidationError]) -> Iterator[str]:
             yield f"{spell(problem.path)} {problem.text}"
 
 
-def _other(reader: Reader, error: ValidationError, path: Path) -> Iterator[Problem]:
+def _other(_: Reader, error: ValidationError, path: Path) -> Iterator[Problem]:
     if error.kind.name == "not":
         text = "meets a combination that its schema forbids"
     else:
-        text = "does not meet its schema" if reader.discreet else error.message
+        text = f"does not meet `{error.kind.name}` of its schema"
     yield Problem("schema-combination", path, text)
 
 

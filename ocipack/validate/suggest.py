@@ -27,12 +27,12 @@ def distance(a: str, b: str, limit: int) -> int:
 def nearest(name: str, known: Iterable[str]) -> str:
     """The name in `known` that `name` most likely is a slip of, or empty.
 
-    Case is ignored first; then at most one edit for each four letters; then one of the two
+    Case is ignored first; then at most one edit for each three letters; then one of the two
     names being the start or end of the other (`val` for `value`, `path` for `mountPath`).
     """
     folded = name.lower()
     candidates = sorted(set(known))
-    limit = max(1, len(name) // 4)
+    limit = max(1, len(name) // 3)
     scored = sorted(
         (found, other)
         for other in candidates
