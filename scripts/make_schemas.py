@@ -70,9 +70,7 @@ def schema(node: Json) -> Json:
         kept |= INT32
     elif node.get("format") == "byte":
         kept["format"] = "byte"
-    if re.match(r"(?i)deprecated\b", node.get("description", "")) or "Deprecated:" in node.get(
-        "description", ""
-    ):
+    if re.search(r"\bDeprecated[:.] ", node.get("description", "")):
         kept["deprecated"] = True
     if "properties" in kept:
         kept["properties"] = {name: schema(value) for name, value in kept["properties"].items()}
