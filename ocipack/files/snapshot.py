@@ -248,23 +248,21 @@ def _chunks(path: str, seen: os.stat_result) -> Iterator[bytes]:
     """The content of the file that was seen, or Unavailable if it is not that any more."""
     with translated(path):
         handle = os.open(path, _FILE)
-    try:
-        with translated(path):
+        try:
             found, left = os.fstat(handle), seen.st_size
-        if (found.st_dev, found.st_ino) != (seen.st_dev, seen.st_ino):
-            raise _changed(path)
-        while left:
-            with translated(path):
-                chunk = os.read(handle, min(left, _CHUNK))
-            if not chunk:
+            if (found.st_dev, found.st_ino) != (seen.st_dev, seen.st_ino):
                 raise _changed(path)
-            left -= len(chunk)
-            yield chunk
-        with translated(path):
-            if os.read(handle, 1):
-                raise _changed(path)
-    finally:
-        os.close(handle)
+            while True:
+                chunk = os.read(handle, min(left + 1, _CHUNK))
+                if len(chunk) > left or (left and not chunk):
+                    raise _changed(path)
+                left -= len(chunk)
+                if chunk:
+                    yield chunk
+                if not left and len(chunk) < _CHUNK:
+                    break  # one byte more was asked for, and did not come
+        finally:
+            os.close(handle)
 
 
 def _changed(path: str) -> Unavailable:

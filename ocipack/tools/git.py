@@ -58,7 +58,7 @@ def look(directory: str, *, environment: Mapping[str, str], timeout: float = TIM
     if not inside.startswith("true"):
         return _nothing("not a git work tree")
     prefix = inside.partition("\n")[2].removesuffix("\n")
-    if not git.ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}", empty=True):
+    if not git.ask("rev-parse", "--verify", "--quiet", "HEAD", empty=True):
         return _nothing("the repository has no commit")
     time, commit = git.ask("rev-list", "--timestamp", "--max-count=1", "HEAD").split()
     return Found(

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ocipack.report import Finding, Report, Severity
@@ -35,36 +35,33 @@ EXTRA = ("**/.goreleaser.yml", "**/.sops.yaml", "**/.flux.yaml")
 DEFAULTS = (*VCS, *EXTENSIONS)
 """What `flux push artifact` leaves out unless told otherwise."""
 
+_FLAGS = re.DOTALL
+
 LINE_LIMIT = 64 * 1024
 """Bytes of a line at which Flux stops reading an ignore file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One line of an ignore file that stands in the directory `domain` (no parts: the root)."""
+    """One line of an ignore file that stands in the directory `domain` (no parts: the root).
+
+    `includes` is whether it takes back what an earlier pattern left out, `directory_only` whether
+    a plain file does not match by its own name, `parts` what stands between its slashes: one
+    part if it matches any part of a path.
+    """
 
     text: str
     domain: tuple[str, ...] = ()
+    includes: bool = field(init=False, compare=False)
+    directory_only: bool = field(init=False, compare=False)
+    parts: tuple[str, ...] = field(init=False, compare=False)
 
-    @property
-    def includes(self) -> bool:
-        """Whether this takes back what an earlier pattern left out."""
-        return self.text.startswith("!")
-
-    @property
-    def directory_only(self) -> bool:
-        """Whether a plain file does not match by its own name."""
-        return self._trimmed.endswith("/")
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The pattern between its slashes; one part if it matches any part of a path."""
-        return tuple(self._trimmed.removesuffix("/").split("/"))
-
-    @property
-    def _trimmed(self) -> str:
-        text = self.text.removeprefix("!")
-        return text if text.endswith("\\ ") else text.rstrip(" ")
+    def __post_init__(self) -> None:
+        bare = self.text.removeprefix("!")
+        bare = bare if bare.endswith("\\ ") else bare.rstrip(" ")
+        object.__setattr__(self, "includes", self.text.startswith("!"))
+        object.__setattr__(self, "directory_only", bare.endswith("/"))
+        object.__setattr__(self, "parts", tuple(bare.removesuffix("/").split("/")))
 
     def matches(self, path: tuple[str, ...], *, directory: bool) -> bool:
         """Whether this pattern has something to say about `path`."""
@@ -100,9 +97,10 @@ class Matcher:
         self._patterns = tuple(reversed(tuple(patterns)))
         self.takes_back = any(pattern.includes for pattern in self._patterns)
         """Whether something below a directory that is left out may still be wanted."""
-        self._known: dict[tuple[str, bool], Pattern | None] = {}
-        anywhere = [p for p in self._patterns if len(p.parts) == 1 and not p.domain]
-        self._simple = len(anywhere) == len(self._patterns) and not self.takes_back
+        simple = all(len(p.parts) == 1 and not p.domain for p in self._patterns)
+        wanted = [_compiled(p.parts[0]) for p in self._patterns] if simple else []
+        self._any = re.compile("|".join(f"(?:{w.pattern})" for w in wanted if w) or "(?!)", _FLAGS)
+        self._simple = simple
 
     def __call__(self, name: str, *, directory: bool = False) -> bool:
         """Whether `name`, a relative POSIX path, is left out."""
@@ -112,20 +110,9 @@ class Matcher:
     def decisive(self, name: str, *, directory: bool = False) -> Pattern | None:
         """The pattern that decides about `name`, if one does."""
         path = tuple(name.split("/"))
-        if not self._simple:
-            return self._decide(path, directory=directory)
-        # without `!`, domains and anchors each part is judged alone, and parts repeat
-        last = len(path) - 1
-        found = (self._part(part, directory or i < last) for i, part in enumerate(path))
-        return next((pattern for pattern in found if pattern is not None), None)
-
-    def _part(self, part: str, directory: bool) -> Pattern | None:  # noqa: FBT001 - half of a key
-        key = (part, directory)
-        if key not in self._known:
-            self._known[key] = self._decide((part,), directory=directory)
-        return self._known[key]
-
-    def _decide(self, path: tuple[str, ...], *, directory: bool) -> Pattern | None:
+        # where every pattern is about single parts, most names are none of their business
+        if self._simple and not any(map(self._any.fullmatch, path)):
+            return None
         found = (p for p in self._patterns if p.matches(path, directory=directory))
         return next(found, None)
 
@@ -221,7 +208,7 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
     first, *rest = chunks
     middle = "".join(f"(?>.*?{chunk})" for chunk in rest[:-1])
     end = f".*{rest[-1]}" if rest else ""
-    return re.compile(first + middle + end, re.DOTALL)
+    return re.compile(first + middle + end, _FLAGS)
 
 
 _ITEM = r"(?:\\.|[^\]\\-])"
