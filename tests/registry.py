@@ -148,6 +148,7 @@ class Registry:
         self.blobs: dict[str, bytes] = {}
         self.uploads: dict[str, bytearray] = {}
         self.opened = 0
+        self.issued = 0
         self.accepted = 0  # connections
         self.received: list[str] = []  # digests of blobs whose bytes were sent to us, each time
         self.repositories: dict[str, Repository] = {}
@@ -285,7 +286,8 @@ class Registry:
             if given and given not in {self._basic(), f"Basic {identity}"}:
                 return _error(401, "UNAUTHORIZED", "incorrect username or password")
         allowed = {"pull", "push"} if known else set(switches.anonymous.split(","))
-        token = f"token-{len(self.tokens)}"
+        self.issued += 1
+        token = f"token-{self.port}-{self.issued}"
         self.tokens[token] = {
             (name, action)
             for _, name, actions in (scope.split(":") for scope in scopes)
@@ -533,7 +535,8 @@ class _Handler(BaseHTTPRequestHandler):
             headers["Docker-Content-Digest"] = "sha256:" + "0" * 64
         if act == "nodigest":
             headers.pop("Docker-Content-Digest", None)
-        self.send_response(reply.status)
+        self.send_response_only(reply.status)
+        headers.setdefault("Date", self.date_time_string())
         for name, value in headers.items():
             self.send_header(name.rstrip("\0"), value)
         if act in {"endless", "nolength"}:

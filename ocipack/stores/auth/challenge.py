@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - a grammar rule, no secret
-_PARAMETER = re.compile(rf'({_TOKEN})\s*=\s*(?:"((?:[^"\\]|\\.)*)"|({_TOKEN}|[^\s,"]+))')
+_PARAMETER = re.compile(rf'({_TOKEN})\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"=][^\s,"]*))')
 _SCHEME = re.compile(rf"({_TOKEN})(?=[\s,]|$)")
 _BETWEEN = re.compile(r"[\s,]*")
 _BLOB = re.compile(r"[A-Za-z0-9._~+/-]+=*(?=[\s,]|$)")

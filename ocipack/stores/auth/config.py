@@ -57,7 +57,8 @@ class DockerConfig:
         """Read the parsed form."""
         auths = _table(document, "auths", path)
         helpers = _table(document, "credHelpers", path)
-        store = document.get("credsStore") or ""
+        store = document.get("credsStore")
+        store = "" if store is None else store
         if not isinstance(store, str) or not all(isinstance(h, str) for h in helpers.values()):
             raise Misuse(f"{path}: credsStore and credHelpers hold names of helpers")
         return cls(
@@ -92,21 +93,21 @@ def normal(key: str) -> str:
 
 
 def _table(document: Mapping[str, Any], member: str, path: str) -> Mapping[str, Any]:
-    found = document.get(member) or {}
-    if not isinstance(found, dict):
+    found = document.get(member)
+    if found is not None and not isinstance(found, dict):
         raise Misuse(f"{path}: {member} must be a JSON object")
-    return found
+    return found or {}
 
 
 def _entry(entry: object, key: str, path: str) -> Credential:
     if not isinstance(entry, dict):
         raise Misuse(f"{path}: the entry for {key!r} must be a JSON object")
     names = ("auth", "username", "password", "identitytoken", "registrytoken")
-    values = {name: entry.get(name) or "" for name in names}
+    values = {name: entry[name] for name in names if entry.get(name) is not None}
     if not all(isinstance(value, str) for value in values.values()):
         raise Misuse(f"{path}: the entry for {key!r} must hold text")
-    username, password = values["username"], values["password"]
-    if values["auth"]:
+    username, password = values.get("username", ""), values.get("password", "")
+    if values.get("auth"):
         try:
             pair = base64.b64decode(values["auth"], validate=True).decode()
         except (binascii.Error, ValueError):
@@ -115,7 +116,8 @@ def _entry(entry: object, key: str, path: str) -> Credential:
         if not colon:
             raise Misuse(f"{path}: auth of the entry for {key!r} is not base64 of user:password")
         password = password.strip("\0")
-    return Credential(path, username, password, values["identitytoken"], values["registrytoken"])
+    tokens = (values.get("identitytoken", ""), values.get("registrytoken", ""))
+    return Credential(path, username, password, *tokens)
 
 
 class Credentials:

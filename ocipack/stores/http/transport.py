@@ -129,7 +129,11 @@ class Transport:
         for _ in range(REDIRECTS + 1):
             confined = url.origin != start.origin and not self._is_inner(start)
             answer = self._once(method, url, headers, body, size, confined=confined)
-            target = self._redirect(answer, method, url)  # (1)
+            try:
+                target = self._redirect(answer, method, url)  # (1)
+            except StoreError:
+                answer.drop()
+                raise
             if target is None or (not elsewhere and target.origin != url.origin):
                 return answer
             answer.finish()

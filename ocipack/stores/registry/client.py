@@ -106,7 +106,11 @@ class Client:
         sent = login.header(scopes) if login is not None else ""
         answer = exchange(sent)
         if answer.status == UNAUTHORIZED and login is not None:
-            better = login.answer(answer, scopes, sent)
+            try:
+                better = login.answer(answer, scopes, sent)
+            except BaseException:
+                answer.drop()
+                raise
             if better:
                 answer.finish()
                 answer = exchange(better)
