@@ -37,6 +37,8 @@ _ESCAPE = re.compile(
 )
 _POSIX = re.compile(r"\[:(\^?)(\w+):\]")
 _GROUP = re.compile(r"\(\?(?:P?<\w+>|[imsU]*(?:-[imsU]+)?[:)])")
+_FLAGS = re.compile(r"\(\?[imsU]*(?:-[imsU]+)?[:)]")
+_ANY, _NO_LINE_FEED = r"[\x{0}-\x{10FFFF}]", r"[^\n]"  # the engine's own `.` knows more line ends
 _REPEAT = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 _REPEAT_LIMIT = 1000
 
@@ -48,26 +50,44 @@ class Untranslatable(ValueError):
 def translate(pattern: str) -> str:
     """`pattern` in the engine's syntax, matching the same texts; raises Untranslatable."""
     out: list[str] = []
+    dots = [False]  # whether `.` matches a line feed, in each open group
     at = 0
     while at < len(pattern):
         rest = pattern[at:]
         if rest.startswith("\\Q"):
-            text, _, _ = rest[2:].partition("\\E")
-            out += [_literal(char) for char in text]
-            at += 2 + len(text) + (2 if rest[2 + len(text) :].startswith("\\E") else 0)
+            text, size = _quoted(rest)
         elif rest[0] == "\\":
             token = _escape(rest)
-            out.append(_escaped(token, inside=False))
-            at += len(token)
+            text, size = _escaped(token, inside=False), len(token)
         elif rest[0] == "[":
             text, size = _class(rest)
-            out.append(text)
-            at += size
+        elif rest[0] == ".":
+            text, size = (_ANY if dots[-1] else _NO_LINE_FEED), 1
         else:
             text, size = _special(rest)
-            out.append(text)
-            at += size
+            _scope(text, dots)
+        out.append(text)
+        at += size
     return "".join(out)
+
+
+def _quoted(rest: str) -> tuple[str, int]:
+    """A literal from `\\Q` to `\\E` or the end, and how much of `rest` it is."""
+    text, end, _ = rest[2:].partition("\\E")
+    return "".join(map(_literal, text)), 2 + len(text) + len(end)
+
+
+def _scope(token: str, dots: list[bool]) -> None:
+    """Follow the `s` flag through groups: `(?s)`, `(?s:`, `(?-s:`, `(`, `)`."""
+    if token == ")" and len(dots) > 1:
+        dots.pop()
+    elif token.startswith("("):
+        on, _, off = (token[2:-1] if _FLAGS.fullmatch(token) else "").partition("-")
+        dot = (dots[-1] or "s" in on) and "s" not in off
+        if token.endswith(")"):
+            dots[-1] = dot
+        else:
+            dots.append(dot)
 
 
 def _special(rest: str) -> tuple[str, int]:
