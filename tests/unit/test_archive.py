@@ -128,6 +128,18 @@ def test_members_are_cut_at_8_mib_of_tar_whatever_the_chunks(compression: str) -
     assert sizes == [8 * MiB, 8 * MiB, sums.tar_size - 16 * MiB]
 
 
+@pytest.mark.parametrize("size", [8 * MiB - 1536, 8 * MiB - 1535, 16 * MiB - 1536, 8 * MiB])
+def test_a_member_that_ends_where_the_tar_does(size: int) -> None:
+    data, sums = written(Tree({"big": File.of(bytes(size))}), "stored")
+    rest, total = data, 0
+    while rest:
+        member = zlib.decompressobj(wbits=31)
+        total += (length := len(member.decompress(rest)))
+        assert 0 < length <= 8 * MiB
+        rest = member.unused_data
+    assert total == sums.tar_size
+
+
 @pytest.mark.parametrize("compression", LAYERS)
 def test_gnu_tar_and_python_read_several_members(compression: str, tmp_path: Path) -> None:
     content = hashlib.shake_256(b"y").digest(9 * MiB)

@@ -91,6 +91,14 @@ def test_what_flux_made_is_pulled(tmp_path: Path, config: bytes) -> None:
     assert (tmp_path / "out/d/a").read_bytes() == b"x"
 
 
+def test_a_config_of_another_kind_promises_nothing_and_is_not_read(tmp_path: Path) -> None:
+    made = artifact(layer(entry("a", b"x")), config_type="application/vnd.oci.empty.v1+json")
+    source = Wrong(made, made.manifest.config, [])
+    pull(source, proof(made.manifest), lambda files: write_tree(files, str(tmp_path / "out")))
+    assert source.asked == [CONTENT]
+    assert (tmp_path / "out/a").read_bytes() == b"x"
+
+
 def fails(
     made: Artifact | Wrong, manifest: Manifest, out: Path, limits: Limits | None = None
 ) -> str:

@@ -60,6 +60,18 @@ def test_only_the_owners_bit_makes_executable(root: Path, mode: int) -> None:
     assert not snapshot(str(root)).tree.files["a"].executable
 
 
+@pytest.mark.parametrize("size", [0, 1, 2**20 - 1, 2**20, 2**20 + 1, 2**21])
+def test_contents_of_every_size(root: Path, size: int) -> None:
+    (root / "a").write_bytes(b"x" * size)
+    file = snapshot(str(root)).tree.files["a"]
+    assert file.size == size
+    assert b"".join(file.open()) == b"".join(file.open()) == b"x" * size
+    with (root / "a").open("ab") as more:
+        more.write(b"y")
+    with pytest.raises(Unavailable, match="changed while"):
+        b"".join(file.open())
+
+
 def test_a_single_file(root: Path) -> None:
     put(root, "deploy.yaml")
     assert taken(snapshot(str(root / "deploy.yaml"))) == {"deploy.yaml": "x"}

@@ -129,6 +129,18 @@ def test_a_mount_point_is_filled_from_inside(
     assert (out.stat().st_ino, found(out)) == (inode, WHOLE)
 
 
+def test_a_last_step_that_fails_on_a_new_directory_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device", self, target)
+
+    monkeypatch.setattr(Path, "rename", full)
+    with pytest.raises(Unavailable, match="no space left"):
+        write_tree(TREE.entries(), str(tmp_path / "x/out"))
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_step_that_fails_is_undone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, inside: bool

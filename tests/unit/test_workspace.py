@@ -217,6 +217,22 @@ def test_reading_a_named_file(tmp_path: Path) -> None:
         read_bytes(str(tmp_path), limit=4)
 
 
+def test_a_file_that_fails_to_be_read_is_not_knowing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(path: str, mode: str) -> object:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path, mode)
+
+    monkeypatch.setattr("builtins.open", broken)
+    with pytest.raises(Unavailable, match="key: Input/output error"):
+        read_bytes("key", limit=4)
+
+
+def test_a_workspace_can_be_divided(tmp_path: Path) -> None:
+    with Workspace(str(tmp_path)) as work:
+        first, second = work.directory(), work.directory()
+        assert first != second
+        assert stat.S_IMODE(first.stat().st_mode) == 0o700
+
+
 def test_reading_a_pipe_and_an_endless_device() -> None:
     here, there = os.pipe()
     os.write(there, b"secret")
