@@ -26,7 +26,8 @@ def write_tree(entries: Iterable[Entry], destination: str, *, force: bool = Fals
     be moved (a mount point, the working directory, a parent that we may not write) gets its
     entries moved into it one after the other, and back if that fails.
 
-    Misuse if something is there; Unavailable if the disk is full; nothing is left of a failure.
+    Misuse if something is there, and even with `force` for a git repository and for `/`, since
+    what was there is gone afterwards; Unavailable if the disk is full; nothing is left of a failure.
     """
     target = Path(os.path.realpath(destination))
     with translated(destination):
@@ -51,6 +52,11 @@ def _judge(target: Path, *, force: bool) -> bool:
         raise Misuse(
             f"{printable(str(target))}: not empty",
             hint="choose another directory, or replace what is there with --force",
+        )
+    if (target / ".git").exists() or target == target.parent:
+        raise Misuse(
+            f"{printable(str(target))}: a repository or a root, which is never replaced",
+            hint="choose another directory",
         )
     return True
 

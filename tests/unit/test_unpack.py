@@ -78,6 +78,14 @@ def test_force_replaces_the_whole(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
+def test_force_does_not_take_a_repository_or_the_root(tmp_path: Path) -> None:
+    (tmp_path / "out/.git").mkdir(parents=True)
+    for destination in (tmp_path / "out", Path("/")):
+        with pytest.raises(Misuse, match="never replaced"):
+            write_tree(TREE.entries(), str(destination), force=True)
+    assert not found(tmp_path)
+
+
 def test_a_destination_that_is_a_link_is_where_it_points(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "current").symlink_to("real")
