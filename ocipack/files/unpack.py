@@ -27,7 +27,8 @@ def write_tree(entries: Iterable[Entry], destination: str, *, force: bool = Fals
     entries moved into it one after the other, and back if that fails.
 
     Misuse if something is there, and even with `force` for a git repository and for `/`, since
-    what was there is gone afterwards; Unavailable if the disk is full; nothing is left of a failure.
+    what was there is gone afterwards. Unavailable if the disk is full. Nothing is left of a
+    failure.
     """
     target = Path(os.path.realpath(destination))
     with translated(destination):
