@@ -89,7 +89,7 @@ def definition(name: str, node: Json, table: Json) -> Json:
     found = schema(node)
     found.pop("deprecated", None)
     if "properties" not in found and found.get("type") == ["object", "null"]:
-        found |= {} if FREE.search(name) else {"additionalProperties": False}
+        found |= {} if FREE.search(name) else {"properties": {}, "additionalProperties": False}
     relax(found, table["relaxed"].get(name, []))
     for place, words in table["fields"].get(name, {}).items():
         field = re.match(r"\w+", place)

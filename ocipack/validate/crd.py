@@ -85,7 +85,8 @@ def _versions(resource: Resource) -> Iterator[CustomKind]:
     versions = spec.get("versions") or [{"name": spec["version"], "served": True}]
     opened = spec.get("preserveUnknownFields", resource.api_version.endswith("/v1beta1"))
     for index, version in enumerate(versions):
-        own = (version.get("schema") or {}).get("openAPIV3Schema")
+        holder = version.get("schema")
+        own = holder.get("openAPIV3Schema") if holder is not None else None
         schema = own if own is not None else shared
         if schema is not None and not isinstance(schema, Mapping):
             raise IntegrityError(f"{resource.place}: the schema of {version['name']} is no mapping")
@@ -149,7 +150,8 @@ class Conversion:
             and _is_object(node, properties)
             and node.get(_PRESERVE) is not True
         ):
-            out["additionalProperties"] = False
+            # without `properties` the engine would not name the field that it refuses
+            out |= {"properties": properties, "additionalProperties": False}
         if isinstance(node.get("items"), Mapping):
             out["items"] = self._node(node["items"], (*at, "items"))
         if node.get("nullable") is True:

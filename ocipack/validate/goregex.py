@@ -30,7 +30,7 @@ _SETS: dict[str, tuple[str, ...]] = {
     "xdigit": ("09", "AF", "af"),
 }
 _PLAIN = {"a": r"\x07", "f": r"\f", "t": r"\t", "n": r"\n", "r": r"\r", "v": r"\x0B"}
-_ANCHORS = {"A": r"\A", "z": r"\z", "b": r"\b", "B": r"\B"}
+_ANCHORS = {"A": r"\A", "z": r"\z", "b": r"(?-u:\b)", "B": r"(?-u:\B)"}
 _META = set("\\.+*?()|[]{}^$#&-~")
 _ESCAPE = re.compile(
     r"\\(?:x\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|[pP]\{\^?\w+\}|[pP]\w|[0-7]{1,3}|.)", re.DOTALL
@@ -72,19 +72,19 @@ def translate(pattern: str) -> str:
 
 
 def _quoted(rest: str) -> tuple[str, int]:
-    """A literal from `\\Q` to `\\E` or the end, and how much of `rest` it is."""
+    """A literal up to its end mark or the end, and how much of `rest` it is."""
     text, end, _ = rest[2:].partition("\\E")
     return "".join(map(_literal, text)), 2 + len(text) + len(end)
 
 
-def _scope(token: str, dots: list[bool]) -> None:
+def _scope(text: str, dots: list[bool]) -> None:
     """Follow the `s` flag through groups: `(?s)`, `(?s:`, `(?-s:`, `(`, `)`."""
-    if token == ")" and len(dots) > 1:
+    if text == ")" and len(dots) > 1:
         dots.pop()
-    elif token.startswith("("):
-        on, _, off = (token[2:-1] if _FLAGS.fullmatch(token) else "").partition("-")
+    elif text.startswith("("):
+        on, _, off = (text[2:-1] if _FLAGS.fullmatch(text) else "").partition("-")
         dot = (dots[-1] or "s" in on) and "s" not in off
-        if token.endswith(")"):
+        if text.endswith(")"):
             dots[-1] = dot
         else:
             dots.append(dot)

@@ -28,6 +28,57 @@ class Rule:
 
 
 _TABLE = (
+    # what an object is called, and that there is one
+    Rule(
+        "nothing-to-validate",
+        ERROR,
+        "there is no object at all, which proves nothing",
+        "name the right directory; a root whose files hold only comments delivers nothing",
+    ),
+    Rule(
+        "object-identity",
+        ERROR,
+        "an object without kind, apiVersion or name",
+        "add what is missing; quote what looks like a number or a truth value",
+    ),
+    Rule(
+        "object-duplicate",
+        ERROR,
+        "an object that is there twice in one root",
+        "remove one: the cluster keeps whichever is applied last",
+    ),
+    # secrets
+    Rule(
+        "secret-plaintext",
+        ERROR,
+        "a Secret whose values are not encrypted",
+        "encrypt it with SOPS, or let an operator fetch it",
+    ),
+    Rule(
+        "secret-ciphertext",
+        ERROR,
+        "ciphertext where it will not be decrypted",
+        "see that the Kustomization decrypts it, and that it is a whole SOPS document",
+    ),
+    # images
+    Rule(
+        "image-digest",
+        ERROR,
+        "an image that is named without its digest",
+        "pin it: write image:tag@sha256:…",
+    ),
+    Rule(
+        "image-malformed",
+        ERROR,
+        "an image that is no reference",
+        "write registry/repository:tag@sha256:…",
+    ),
+    Rule(
+        "image-missing",
+        ERROR,
+        "a container without an image",
+        "name the image",
+    ),
     # what a schema says
     Rule(
         "unknown-field",

@@ -43,7 +43,7 @@ SAME = [  # pattern, texts that Go matches, texts that it does not
     (r"^(?s:.).$", ["\na"], ["a\n"]),
     (r"(?s)^((?-s).).$", ["a\n"], ["\na"]),
     (r"(?m)^a$", ["b\na"], ["b"]),
-    (r"\bfoo\b", ["a foo b"], ["afoo"]),
+    (r"\bfoo\b", ["a foo b", "éfoo"], ["afoo"]),
     (r"\Aa\z", ["a"], ["a\n"]),
     (r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$", ["1h30m", "1.5s"], ["1d", ""]),
     (r"^[A-Za-z0-9!#$%&'*+\-.^_\x60|~]+$", ["a`|~"], ["/"]),
