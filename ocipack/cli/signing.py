@@ -10,6 +10,7 @@ import click
 from ocipack.cli.command import App
 from ocipack.sign import Form
 from ocipack.signers import file as key_file
+from ocipack.trust.examples import EXAMPLES
 from ocipack.trust.keys import PrivateKey
 
 key_option = click.option(
@@ -27,8 +28,9 @@ form_option = click.option(
 
 
 def signing_key(app: App, path: str, password: Callable[[], bytes]) -> PrivateKey:
-    """Open the key file at `path`, warning if others can read it."""
+    """Open the key file at `path`, warning if others can read what is no example."""
+    key = key_file.read_private(path, password)
     exposed = key_file.exposed(path)
-    if exposed is not None:
+    if exposed is not None and key.public.id not in EXAMPLES:
         app.console.warn(f"{path}: {exposed.message} ({exposed.hint})")
-    return key_file.read_private(path, password)
+    return key
