@@ -101,7 +101,8 @@ def promising(claim: Claim, keys: Iterable[PublicKey]) -> bool:
 def stranger(claim: Claim) -> Finding:
     """Say that no trusted key made `claim` (4, 12)."""
     message = f"{claim.form}: no trusted key made this signature"
-    if len(claim.signature) in _RAW and claim.signature[0] != _SEQUENCE:
+    size = len(claim.signature)
+    if size in _RAW and claim.signature[:2] != bytes([_SEQUENCE, size - 2]):
         message += "; it may be in the raw form r‖s, and only ASN.1 DER is read"
     return Finding("signature-foreign", message, subject=claim.place)
 

@@ -61,6 +61,23 @@ def test_payload() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"docker-reference":"registry.example.com/team/app"', '"docker-reference":1'),
+        ('"optional":null', '"optional":[1]'),
+        ('"optional":null', '"optional":"x"'),
+        ('"critical":', '"critica":'),
+        ("sha256:", "sha257:"),
+        ('"type":"cosign', '"type":"Cosign'),
+    ],
+)
+def test_what_is_no_payload(old: str, new: str) -> None:
+    raw = cosign.payload(NAME, DIGEST, {}).decode()
+    with pytest.raises(IntegrityError, match="signed payload"):
+        cosign.Claim.parse(raw.replace(old, new).encode())
+
+
 def test_tag_and_name() -> None:
     assert cosign.tag(DIGEST) == f"sha256-{'ab' * 32}.sig"
     with pytest.raises(Misuse, match="only a sha256"):
@@ -154,6 +171,40 @@ def test_pre_authentication_encoding() -> None:
     assert dsse.pae("é", b"\x00") == b"DSSEv1 2 \xc3\xa9 1 \x00"
 
 
+GOOD_ENVELOPE: dict[str, Any] = {
+    "payload": "eA==",
+    "payloadType": "t",
+    "signatures": [{"sig": "eA=="}],
+}
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ({"more": 1}, "unknown member 'more'"),
+        ({"payload": "eA"}, "payload must be base64"),
+        ({"payload": "eA=\u00e9"}, "payload must be base64"),
+        ({"payload": b"x"}, "payload must be base64"),
+        ({"payloadType": None}, "payloadType must be text"),
+        ({"signatures": {}}, "signatures must be a list"),
+        ({"signatures": [1]}, r"signatures\[0\] must be an object"),
+        ({"signatures": [{"keyid": "k"}]}, "has no 'sig'"),
+        ({"signatures": [{"sig": "eA==", "keyid": 1}]}, "keyid must be text"),
+        ({"signatures": [{"sig": "eA=="}] * 33}, "33 elements"),
+    ],
+)
+def test_an_envelope_is_read_strictly(members: dict[str, Any], why: str) -> None:
+    assert dsse.Envelope.from_dict(GOOD_ENVELOPE).signatures == (b"x",)
+    with pytest.raises(ValueError, match=why):
+        dsse.Envelope.from_dict(GOOD_ENVELOPE | members)
+    missing = dict(GOOD_ENVELOPE)
+    del missing["payload"]
+    wrong: list[Any] = [missing, [], None]
+    for raw in wrong:
+        with pytest.raises(ValueError, match="dsseEnvelope"):
+            dsse.Envelope.from_dict(raw)
+
+
 # statements and bundles
 
 
@@ -176,6 +227,12 @@ def test_statement() -> None:
     subject = annotated.about(DIGEST)
     assert subject is not None
     assert list(subject.annotations.items()) == [("a", "2"), ("b", "1")]
+
+
+@pytest.mark.parametrize("raw", [b"[]", b"null", b'"x"', b"{}", b'{"_type":[]}'])
+def test_what_is_no_statement(raw: bytes) -> None:
+    with pytest.raises(IntegrityError, match="signed statement"):
+        statement.Statement.parse(raw)
 
 
 def test_statement_limits() -> None:

@@ -133,10 +133,11 @@ def test_junk_is_no_signature_of_ours() -> None:
     world.layer(proof="####")
     world.layer(proof=None)
     world.layer(proof="AAAA")
+    world.layer(stored=world.payload(more=1))  # our signature, beside another payload
     world.attach(b"junk")
     world.attach(world.document(world.envelope(by="bob"), by="alice"))
     assert put(world).written == ("legacy", "bundle")
-    assert len(sig(world)["layers"]) == 4
+    assert len(sig(world)["layers"]) == 5
     assert verify(world.store, REFERENCE, Policy((ALICE.public,))).signers
 
 
@@ -151,6 +152,17 @@ def test_a_referrer_that_cannot_be_read_does_not_stop_us() -> None:
     other = world.attach(by="bob")
     world.store.broken[str(other.digest)] = Unavailable("later")
     assert put(world, form="bundle").written == ("bundle",)
+
+
+def test_attestations_are_not_read_to_find_out_whether_we_signed() -> None:
+    world = World()
+    kind = "https://spdx.dev/Document"
+    more = {"annotations": {"dev.sigstore.bundle.predicateType": kind}}
+    other = world.attach(
+        world.document(world.envelope(world.statement(predicateType=kind))), more=more
+    )
+    assert put(world, form="bundle").written == ("bundle",)
+    assert f"fetch {other.digest}" not in world.store.log
 
 
 def test_annotations_are_signed_in_both_forms() -> None:

@@ -1,4 +1,8 @@
-"""Signatures made by real cosign binaries get the verdict that their README asks for."""
+"""Signatures made by real cosign binaries get the verdict that their README asks for.
+
+The verdicts there about attestations by type and about signed annotations belong to the policy
+model; here an attestation is no signature, and annotations change nothing.
+"""
 
 from __future__ import annotations
 
