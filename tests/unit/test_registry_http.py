@@ -487,6 +487,41 @@ def test_a_public_host_does_not_send_us_inside_by_a_name(
     assert not other.requests
 
 
+def test_an_inner_host_that_the_list_names_may_be_sent_to(
+    server: Registry, other: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = transport(allowed=(server.name, other.name))
+    _pretend_public(client, server, monkeypatch)
+    redirect(server, f"{other.url}/x")
+    assert get(client, f"{server.url}/x") == b"elsewhere"
+
+
+def test_a_redirect_to_nowhere(server: Registry) -> None:
+    redirect(server, "http://[")
+    with pytest.raises(StoreError):
+        get(transport(), f"{server.url}/x")
+
+
+@pytest.mark.parametrize("location", ["http://10.0.0.1/up", "http://169.254.169.254/up"])
+def test_an_upload_is_not_sent_inside_by_a_public_host(
+    server: Registry, monkeypatch: pytest.MonkeyPatch, location: str
+) -> None:
+    client = transport()
+    _pretend_public(client, server, monkeypatch)
+    start = Url.parse(f"{server.url}/x")
+    client.exchange("GET", start, headers={}).finish()
+    with pytest.raises(StoreError, match="inner address"):
+        client.exchange("PUT", Url.parse(location), headers={}, body=b"x", sent_by=start)
+
+
+def test_an_upload_is_not_sent_on_over_plain_http(other: Registry) -> None:
+    start = Url.parse("https://r.example/v2/")
+    url = Url.parse(f"{other.url}/up")
+    with pytest.raises(StoreError, match="plain HTTP"):
+        transport().exchange("PUT", url, headers={}, body=b"x", sent_by=start)
+    assert not other.requests
+
+
 def _pretend_public(client: Transport, server: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     def is_inner_but_not_ours(address: str) -> bool:
         return address not in {server.host, ""} and is_inner(address)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from content import INDEX, LAYER, MANIFEST, blob, document, image, index, put
 from registry import Fault, Registry, Switches
 
@@ -34,6 +37,7 @@ from ocipack.stores.http.patience import Patience
 from ocipack.stores.http.settings import Settings
 from ocipack.stores.http.transport import Transport
 from ocipack.stores.memory import MemoryStore
+from ocipack.stores.registry.manifests import Memo
 from ocipack.stores.registry.registries import Registries
 from ocipack.stores.registry.store import RegistryStore
 
@@ -284,6 +288,19 @@ def test_where_an_upload_goes(server: Registry, origin: MemoryStore, location: s
         assert ("_state=a%2Fb%3D&digest=sha256:" if location == "query" else "?digest=") in line
 
 
+def test_an_upload_that_a_proxied_registry_calls_plain(tmp_path: Path, origin: MemoryStore) -> None:
+    """Behind a proxy that ends TLS, registries name themselves as http."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    with Registry(tls=context) as server:
+        server.switches.location = f"http://{server.name}"
+        store = opened(server, ca_file=str(tmp_path / "ca.pem"))
+        copy(origin, store, image(origin, b"layer"), tag="v1")
+        assert len(server.received) == 2
+
+
 def test_an_upload_without_a_location(server: Registry, origin: MemoryStore) -> None:
     server.switches.location = "none"
     with pytest.raises(StoreError, match="did not say where"):
@@ -455,6 +472,44 @@ def test_a_digest_header_that_is_wrong_or_missing(server: Registry, origin: Memo
     assert str(claimed.digest) == ZERO
     with pytest.raises(NotFound):
         whole(lying, claimed)
+
+
+def test_a_head_says_that_there_is_nothing(server: Registry, origin: MemoryStore) -> None:
+    filled(server, origin)
+    store = opened(server, prefetch=False)
+    with pytest.raises(NotFound, match="has no 'v2'"):
+        store.resolve("v2")
+    assert server.lines() == ["HEAD /v2/team/app/manifests/v2"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Docker-Content-Digest": "sha256:zz", "Content-Type": MANIFEST},
+        {"Docker-Content-Digest": ZERO, "Content-Type": "text/plain"},
+        {"Content-Type": MANIFEST},
+    ],
+)
+def test_a_head_that_does_not_say_it_all_becomes_a_get(
+    server: Registry, origin: MemoryStore, headers: dict[str, str]
+) -> None:
+    root = filled(server, origin)
+    server.switches.faults = [Fault("^HEAD", 200, headers, b"body")]
+    assert opened(server, prefetch=False).resolve("v1") == root
+
+
+def test_memory_of_manifests_is_bounded() -> None:
+    memo = Memo(limit=100)
+    made = [Manifest(b"%d" % n * 40, MANIFEST) for n in range(3)]
+    digests = [Digest.of(one.raw) for one in made]
+    for digest, one in zip(digests[:2], made[:2], strict=True):
+        memo.add(digest, one)
+    assert memo.get(digests[0]) is made[0]
+    memo.add(digests[2], made[2])
+    assert [memo.get(digest) is not None for digest in digests] == [True, False, True]
+    big = Manifest(b"x" * 101, MANIFEST)
+    memo.add(Digest.of(big.raw), big)
+    assert memo.get(Digest.of(big.raw)) is None
 
 
 def test_a_head_that_is_refused_becomes_a_get(server: Registry, origin: MemoryStore) -> None:
@@ -1003,6 +1058,36 @@ def test_a_list_of_tags_that_is_none(server: Registry, raw: bytes) -> None:
     server.switches.faults = [Fault("/tags/list", 200, {}, raw)]
     with pytest.raises(IntegrityError):
         opened(server).tags()
+
+
+def test_pages_without_end(server: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ocipack.stores.registry.pages.PAGES", 5)
+    server.switches.faults = [
+        Fault("list$", 200, {"Link": "</v2/team/app/tags/list?n=0>; rel=next"}, b"{}"),
+        *[
+            Fault(f"n={n}$", 200, {"Link": f"</v2/team/app/tags/list?n={n + 1}>; rel=next"}, b"{}")
+            for n in range(9)
+        ],
+    ]
+    with pytest.raises(StoreError, match="more than 5 pages"):
+        opened(server).tags()
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        '</v2/team/app/tags/list?last=a>; rel="next"',
+        "</v2/team/app/tags/list?last=a>;rel=next",
+        '<?last=a>; title="x"; REL="prev next"',
+        '</x>; rel="prev", </v2/team/app/tags/list?last=a>; rel="next"',
+    ],
+)
+def test_how_the_next_page_is_named(server: Registry, link: str) -> None:
+    server.switches.faults = [
+        Fault("list$", 200, {"Link": link}, b'{"tags":["a"]}'),
+        Fault("last=a$", 200, {"Link": '</x>; rel="prev"'}, b'{"tags":["b"]}'),
+    ]
+    assert list(opened(server).tags()) == ["a", "b"]
 
 
 def test_names_that_cannot_be_tags_are_left_out(server: Registry) -> None:

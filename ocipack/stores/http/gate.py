@@ -39,6 +39,8 @@ class Gate:
        services live there, and a pull request can name any host;
     3. with a list, a name that is not on it must have led to an address in a listed network;
     4. what only a wildcard let in must not lead to loopback.
+
+    A proxy resolves names itself, so through one only the first holds.
     """
 
     allowed: tuple[str, ...] = ()
@@ -72,6 +74,10 @@ class Gate:
         if listed == "wildcard" and found.is_loopback and not self._within(address):  # (4)
             raise _refused(host, port, address)
 
+    def vouches(self, host: str, port: int) -> bool:
+        """Whether the list names exactly this host, wherever it may be."""
+        return self._listed(host, port) == "exact"
+
     def _listed(self, host: str, port: int) -> str:
         exact = {host, f"{host}:{port}", f"[{host}]:{port}", f"[{host}]"}
         entries = [entry.lower() for entry in self.allowed]
@@ -92,7 +98,8 @@ def outward(host: str, address: str) -> None:
         raise StoreError(
             f"a redirect from a public registry to {host} ({address}), which is an inner address, "
             "is refused",
-            hint="a registry must not make us talk to this machine or its network",
+            hint="a registry must not make us talk to this machine or its network; if that host is "
+            "where it keeps its content, list both as allowed registries",
         )
 
 

@@ -66,7 +66,7 @@ class Settings:
     idle_timeout: float = 60.0
     tries: int = 4
     patience: float = 60.0
-    connections: int = 16
+    connections: int = 64
     ca_file: str = ""
     certs: tuple[str, ...] = ()
     plain: frozenset[str] = frozenset()

@@ -116,7 +116,8 @@ class Transport:
 
         1. what changes something (POST, PUT) is not redirected: the answer is returned as it is;
         2. https does not become http;
-        3. a public host does not send us to an inner address, by name or by lookup;
+        3. a public host does not send us to an inner address, by name or by lookup, unless the
+           allow-list names that very host;
         4. Authorization goes to the host it was meant for, and comes back no more.
 
         With `elsewhere=False` a redirect to another host is returned like any other answer.
@@ -127,7 +128,7 @@ class Transport:
         if sent_by is not None:
             self._may_lead(sent_by, url)
         for _ in range(REDIRECTS + 1):
-            confined = url.origin != start.origin and not self._is_inner(start)
+            confined = self._is_confined(url, start)
             answer = self._once(method, url, headers, body, size, confined=confined)
             try:
                 target = self._redirect(answer, method, url)  # (1)
@@ -156,8 +157,14 @@ class Transport:
                 f"{url.shown} sends us on to plain HTTP ({target.shown}), which is refused",
                 hint="the registry's external address is probably configured as http://",
             )
-        if target.origin != url.origin and not self._is_inner(url):  # (3)
+        if self._is_confined(target, url):  # (3)
             outward(target.host, target.host)
+
+    def _is_confined(self, target: Url, start: Url) -> bool:
+        """Whether `target` was named by a public server and may only be public itself."""
+        if target.origin == start.origin or self._gate.vouches(target.host, target.port):
+            return False
+        return not self._is_inner(start)
 
     def _is_inner(self, url: Url) -> bool:
         return is_inner(url.host) or is_inner(self._peers.get(url.origin, ""))

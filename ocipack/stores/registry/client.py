@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from ocipack.errors import StoreError
 from ocipack.oci.digest import Digest
@@ -29,6 +30,14 @@ class Features:
     self_mount: bool = True
 
 
+@dataclass(slots=True)
+class _Busy:
+    """A lock, and how many threads hold it or wait for it: forgotten when nobody does."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
+
+
 class Client:
     """Talks to one registry (`host[:port]`); safe for threads."""
 
@@ -43,7 +52,7 @@ class Client:
         self._lock = threading.Lock()
         self._authorizers: dict[str, Authorizer] = {}
         self._places: dict[Digest, str] = {}
-        self._busy: dict[str, threading.Lock] = {}
+        self._busy: dict[str, _Busy] = {}
 
     def authorizer(self, repository: str) -> Authorizer:
         """What logs in for `repository`; credentials can differ between repositories."""
@@ -69,10 +78,20 @@ class Client:
             if len(self._places) < _PLACES:
                 self._places.setdefault(digest, repository)
 
-    def busy(self, what: str) -> threading.Lock:
-        """The lock under which `what` is changed in this process."""
+    @contextmanager
+    def busy(self, what: str) -> Iterator[None]:
+        """Let one thread of this process at a time change `what`."""
         with self._lock:
-            return self._busy.setdefault(what, threading.Lock())
+            entry = self._busy.setdefault(what, _Busy())
+            entry.users += 1
+        try:
+            with entry.lock:
+                yield
+        finally:
+            with self._lock:
+                entry.users -= 1
+                if not entry.users:
+                    del self._busy[what]
 
     def once(
         self,
