@@ -179,6 +179,7 @@ REFUSED_PLUGINS = {
     "function": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\n  annotations:\n"
     "    config.kubernetes.io/function: |\n      container: {image: x}",
     "helm": "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: x}",
+    "builtin kind, another group": "apiVersion: v1\nkind: ConfigMapGenerator\nmetadata: {name: x}",
     "unknown": "apiVersion: builtin\nkind: NewThing\nmetadata: {name: x}",
     "list": "apiVersion: builtin\nkind: List\nitems: []",
     "scalar": "just text",
@@ -279,6 +280,9 @@ def test_a_byte_order_mark_is_no_reason() -> None:
 
 DOCUMENT_OR_PATH = {
     "flow": "patchesStrategicMerge: ['https://h/x?a={}']",
+    "not an object": "patchesStrategicMerge: ['a: b']",
+    "an object that begins like an address": "patchesStrategicMerge: "
+    '["https://h/a: b\\nkind: c\\nmetadata: {name: x}"]',
     "mapping without a kind": "patchesStrategicMerge: ['../../x: {a: b}']",
     "an address before it": "transformers: ['https://h/a: {kind: b, apiVersion: builtin}']",
     "address with a kind": 'transformers: ["https://h/a: b\\nkind: c"]',
