@@ -36,6 +36,7 @@ def deployment(**container: Any) -> Resource:
     return thing("apps/v1", "Deployment", spec={"template": {"spec": spec}})
 
 
+PORT = "containerPort=53, protocol=TCP"
 CONTAINER = "spec.template.spec.containers[0]"
 
 
@@ -53,10 +54,7 @@ CONTAINER = "spec.template.spec.containers[0]"
         ),
         (  # the protocol is TCP unless it is given
             {"ports": [{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53}]},
-            [
-                f"{CONTAINER}.ports[1]: containerPort=53, protocol=TCP is there already,"
-                f" at {CONTAINER}.ports[0]"
-            ],
+            [f"{CONTAINER}.ports[1]: {PORT} is there already, at {CONTAINER}.ports[0]"],
         ),
         ({"args": ["a", "a"]}, []),
         ({"env": [{}, {}, None, 1, {"name": {}}, {"name": {}}]}, []),
