@@ -7,6 +7,7 @@ kustomization means that kustomize never starts.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from ocipack.k8s.resource import Resource, resources
 from ocipack.k8s.yaml.documents import read as documents
 from ocipack.k8s.yaml.scalars import Dialect
 from ocipack.report import Report, Severity
+from ocipack.tree.ignore import IGNORE_FILE, dropped
 
 Build = Callable[[Root], bytes]
 
@@ -54,12 +56,13 @@ def render(
 ) -> Rendered:
     """Build `roots` (directories of the tree), or those that are found if None are given.
 
-    `names` are the files of the tree as the cluster will have it, `read` reads one, `build` runs
-    kustomize on one root; `jobs` of them run at once. Raises Misuse for a root that is no
+    `names` are the files of the tree, `read` reads one, `build` runs kustomize on one root; `jobs`
+    of them run at once. What source-controller drops on arrival (CI files, `.sourceignore`) does
+    not exist here, since it will not in the cluster. Raises Misuse for a root that is no
     directory, Rejected if a kustomization must not be built or there is nothing to render;
     what `build` raises comes through, of the first root in order.
     """
-    walk = Walk(View.of(names), read)
+    walk = Walk(View.of(_arriving(list(names), read)), read)
     targets = confined(_normalised(roots, walk.view), walk)
     if not walk.report.ok:
         raise _refused(walk.report)
@@ -67,6 +70,15 @@ def render(
     _refuse_endless(targets, walk)
     every = zip(targets, _all(build, targets, jobs), strict=True)
     return Rendered(tuple(_parsed(root, data, walk.view) for root, data in every), walk.report)
+
+
+def _arriving(names: list[str], read: Read) -> set[str]:
+    rules = {
+        posixpath.dirname(name): read(name).decode(errors="replace")
+        for name in names
+        if posixpath.basename(name) == IGNORE_FILE
+    }
+    return {*names} - {name for name, _ in dropped(names, rules)}
 
 
 def _normalised(roots: Sequence[str] | None, view: View) -> list[str] | None:

@@ -60,6 +60,27 @@ def test_without_any_kustomization_the_top_is_built_as_flux_does() -> None:
     assert targets(files) == [Root("", (".hid/h.yaml", "a/z.yml", "a-b.yaml", "b.yaml"))]
 
 
+# As source-controller 1.9.3 and kustomize-controller 1.9.3 did on a cluster.
+@pytest.mark.parametrize(
+    ("ignore", "wanted"),
+    [
+        ({}, ("app.yaml", "deep/values.yaml")),
+        ({".sourceignore": "# only a comment\n"}, ("app.yaml", "deep/values.yaml")),
+        ({".sourceignore": "values.yaml\n"}, (".github/workflows/ci.yaml", "app.yaml")),
+        ({"deep/.sourceignore": "*.yaml\n"}, (".github/workflows/ci.yaml", "app.yaml")),
+    ],
+)
+def test_what_does_not_arrive_is_not_there(ignore: dict[str, str], wanted: tuple[str]) -> None:
+    files = dict.fromkeys(["app.yaml", ".github/workflows/ci.yaml", "deep/values.yaml"], CM)
+    assert targets({**files, **ignore}) == [Root("", wanted)]
+
+
+def test_a_file_that_will_be_dropped_cannot_be_named() -> None:
+    files = {"kustomization.yaml": "resources: [x.yaml]", "x.yaml": CM, ".sourceignore": "x.yaml"}
+    with pytest.raises(Rejected, match=r"'x\.yaml' is not in the tree"):
+        targets(files)
+
+
 def test_a_directory_without_one_is_walked_down_to_the_next_one() -> None:
     files = {
         "app/x.yaml": CM,
