@@ -63,7 +63,11 @@ class SchemaCheck:
         value = compiled.defaults.apply(resource.value) if compiled.defaults else resource.value
         if encrypted := isinstance(value.get("sops"), Mapping):
             value = {name: child for name, child in value.items() if name != "sops"}
-        if compiled.valid(value):
+        try:
+            if compiled.valid(value):
+                return
+        except ValueError:  # the engine's stack: deeper than any reader of ours lets through
+            yield found("object-too-large", resource, "nested deeper than can be checked")
             return
         secret = resource.kind == "Secret" and not resource.group
         reader = Reader(compiled.schema_at, secret)

@@ -141,6 +141,15 @@ def custom(crd: Resource, spec: Any, **more: Any) -> list[Finding]:
     return [*found, *schemas.unchecked]
 
 
+def test_what_is_nested_too_deep_is_refused() -> None:
+    value: dict[str, Any] = {}
+    for _ in range(400):
+        value = {"a": value}
+    assert [rule for rule, _, _ in said(thing("v1", "ConfigMap", data=value))] == [
+        "object-too-large"
+    ]
+
+
 def test_a_missing_schema_is_counted_and_said_once() -> None:
     schemas = check()
     found = [f for _ in range(3) for f in schemas(thing("a.example.org/v1", "Thing"))]
