@@ -63,15 +63,15 @@ class SchemaCheck:
         value = compiled.defaults.apply(resource.value) if compiled.defaults else resource.value
         if encrypted := isinstance(value.get("sops"), Mapping):
             value = {name: child for name, child in value.items() if name != "sops"}
+        secret = resource.kind == "Secret" and not resource.group
+        reader = Reader(compiled.schema_at, secret)
         try:
             if compiled.valid(value):
                 return
+            errors = list(compiled.errors(value))
         except ValueError:  # the engine's stack: deeper than any reader of ours lets through
             yield found("object-too-large", resource, "nested deeper than can be checked")
             return
-        secret = resource.kind == "Secret" and not resource.group
-        reader = Reader(compiled.schema_at, secret)
-        errors = compiled.errors(value)
         if encrypted:  # what stands behind the ciphertext is nobody's business here
             errors = [error for error in errors if not _ciphertext(error.instance)]
         for problem in reader.problems(errors):
