@@ -692,6 +692,15 @@ def test_a_tag_that_never_moves(server: Registry, origin: MemoryStore) -> None:
     copy(origin, opened(server), other, tag="v2")
 
 
+def test_a_fallback_tag_that_never_moves(bare: Registry, origin: MemoryStore) -> None:
+    root = filled(bare, origin)
+    copy(origin, opened(bare), signed(origin, root, b"1"))
+    bare.switches.immutable = "sha256-.*"
+    with pytest.raises(Rejected, match="does not let the tag 'sha256-") as caught:
+        copy(origin, opened(bare), signed(origin, root, b"2"))
+    assert "exempt tags that begin with sha256-" in caught.value.hint
+
+
 @pytest.mark.parametrize(
     ("status", "code", "message"),
     [

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
-from ocipack.errors import Denied, StoreError
+from ocipack.errors import Denied, IntegrityError, StoreError
 from ocipack.stores.auth import challenge, realm
 from ocipack.stores.auth.config import Credentials
 from ocipack.stores.auth.credential import Credential
@@ -186,7 +186,7 @@ class Authorizer:
             raise self._failure(answer, self.credential, self.secrets())
         try:
             document = json.loads(answer.read(_LIMIT))
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, IntegrityError):
             document = None
         document = document if isinstance(document, dict) else {}
         token = document.get("token") or document.get("access_token")

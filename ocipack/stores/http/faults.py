@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from urllib3 import exceptions as u
 
-from ocipack.errors import IntegrityError, OcipackError, StoreError, Unavailable
+from ocipack.errors import StoreError, Unavailable
 from ocipack.stores.http.url import Url, printable
 
 FOREIGN = (u.HTTPError, u.ProxySchemeUnsupported, http.client.HTTPException, OSError)
@@ -84,7 +84,7 @@ def kind(error: Exception) -> str:
     return "cut"
 
 
-def translate(error: Exception, at: Attempt) -> OcipackError:
+def translate(error: Exception, at: Attempt) -> StoreError:
     """Say in our words what went wrong in `at`."""
     if (secure := _tls_cause(error)) is not None:
         return _tls(secure, at)
@@ -104,7 +104,7 @@ def translate(error: Exception, at: Attempt) -> OcipackError:
     if found == "address":
         return StoreError(f"{at.what}: not an address or proxy that can be used: {reason}")
     if found == "answer":
-        return IntegrityError(f"{at.what}: the answer is not HTTP as it should be: {reason}")
+        return StoreError(f"{at.what}: the answer is not HTTP as it should be: {reason}")
     return Transient(f"{at.what}: the connection was cut: {reason}")
 
 

@@ -28,6 +28,11 @@ from ocipack.stores.registry.upload import check_digest
 
 ACCEPT = f"{MANIFEST}, {INDEX}, {DOCKER_MANIFEST}, {DOCKER_INDEX}"
 
+IMMUTABLE_HINT = (
+    "its tags are immutable: use a new tag, or exempt this one; for signatures, --format bundle "
+    "needs no tag of its own"
+)
+
 _OK, _NOT_FOUND = 200, 404
 _WRITTEN = frozenset({200, 201, 202})
 _NO_HEAD = frozenset({400, 403, 405, 501})
@@ -142,10 +147,10 @@ def _media_type(answer: Answer, raw: bytes) -> str:
     )
 
 
-def put(at: Repository, name: str, manifest: Manifest) -> str:
+def put(at: Repository, name: str, manifest: Manifest, *, hint: str = IMMUTABLE_HINT) -> str:
     """Write a manifest under `name`, a tag or its digest; the OCI-Subject header that came back.
 
-    Rejected if the registry does not let that tag move.
+    Rejected, with `hint`, if the registry does not let that tag move.
     """
 
     def once() -> str:
@@ -165,8 +170,7 @@ def put(at: Repository, name: str, manifest: Manifest) -> str:
         if ":" not in name and refusal.is_immutable:
             raise Rejected(
                 f"{at.shown}: the registry does not let the tag {name!r} move ({refusal.said})",
-                hint="its tags are immutable: use a new tag, or exempt this one; for signatures, "
-                "--format bundle needs no tag",
+                hint=hint,
             )
         if (refusal.status, refusal.code) == _HALF_WRITTEN:
             raise Transient(f"{refusal.what}: {refusal.said}")

@@ -30,6 +30,10 @@ ROUNDS = 8
 
 _ABSENT: Final = frozenset({303, 301, 302, 307, 308, 400, 404, 405, 406, 501})
 _LONGEST_PAUSE = 2.0
+_IMMUTABLE_HINT = (
+    "the registry has no referrers API, so signatures are listed under that tag: exempt tags that "
+    "begin with sha256- from being immutable"
+)
 _OK = 200
 
 
@@ -204,4 +208,4 @@ def _write_tag(
     raw = jsontext.encode(document)
     if len(raw) > MANIFEST_LIMIT:
         raise StoreError(f"{at.shown}: the list of referrers of {subject} is full")
-    manifests.put(at, fallback_tag(subject), Manifest(raw, INDEX))
+    manifests.put(at, fallback_tag(subject), Manifest(raw, INDEX), hint=_IMMUTABLE_HINT)
