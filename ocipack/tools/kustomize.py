@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
@@ -40,7 +40,8 @@ _DEAD: Final = {
     for lower in ("http_proxy", "https_proxy", "all_proxy")
     for name in (lower, lower.upper())
 }
-_CRASH: Final = re.compile(r"^(?:panic: |fatal error: |runtime: )", re.MULTILINE)
+_DIED: Final = re.compile(r"^(?:fatal error: |runtime: )", re.MULTILINE)
+_PANIC: Final = re.compile(r"^panic: .*", re.MULTILINE)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _WORDS: Final = 2000
 _PIECE: Final = 1 << 16
@@ -147,8 +148,8 @@ class Kustomize:
     def build(self, root: Root) -> bytes:
         """The YAML that kustomize makes of `root`.
 
-        Raises Rejected with kustomize's own words when it says no; Unavailable when it hangs, is
-        killed, crashes, or cannot be started.
+        Raises Rejected with kustomize's own words when it says no, or panics; Unavailable when it
+        hangs, is killed, runs out of memory or stack, or cannot be started.
         """
         directory = self._top / root.directory if root.resources is None else self._generate(root)
         ended = self._run(self._program.arguments(directory), str(root))
@@ -157,10 +158,13 @@ class Kustomize:
         if ended.status < 0:
             name = signal.Signals(-ended.status).name
             raise Unavailable(f"kustomize was killed by {name} while it built {root}")
-        crash = _CRASH.search(ended.errors)
-        if crash:
-            line = ended.errors[crash.start() :].partition("\n")[0]
+        died = _DIED.search(ended.errors)
+        if died:
+            line = ended.errors[died.start() :].partition("\n")[0]
             raise Unavailable(f"kustomize crashed while it built {root}: {line[:_WORDS]}")
+        panic = _PANIC.search(ended.errors)
+        if panic:  # Flux takes it for a failed build: the content is at fault, and stays so
+            ended = replace(ended, errors=panic[0])
         raise Rejected(
             f"kustomize refuses {root}: {self._words(ended.errors, directory, root)}",
             hint=f"the same from a checkout: kubectl kustomize --load-restrictor "

@@ -88,7 +88,9 @@ def test_one_that_is_killed(fake: Callable[..., Kustomize]) -> None:
         fake("kill -9 $$").build(APP)
 
 
-@pytest.mark.parametrize("words", ["panic: runtime error", "runtime: goroutine stack exceeds"])
+@pytest.mark.parametrize(
+    "words", ["fatal error: out of memory", "runtime: goroutine stack exceeds"]
+)
 def test_one_that_crashes(fake: Callable[..., Kustomize], words: str) -> None:
     with pytest.raises(Unavailable, match=f"crashed while it built app: {words}"):
         fake(f"echo '# Warning: x' >&2; echo '{words}' >&2; exit 2").build(APP)
@@ -104,6 +106,12 @@ def test_a_no_is_passed_on_in_its_own_words(fake: Callable[..., Kustomize], tmp_
     assert "kubectl kustomize" in caught.value.hint
     with pytest.raises(Rejected, match="no reason given"):
         fake("exit 1").build(APP)
+
+
+def test_a_panic_is_a_no(fake: Callable[..., Kustomize]) -> None:
+    script = "echo 'panic: nil pointer' >&2; echo 'goroutine 1 [running]:' >&2; exit 2"
+    with pytest.raises(Rejected, match=r"refuses app: panic: nil pointer$"):
+        fake(script).build(APP)
 
 
 def test_endless_output(fake: Callable[..., Kustomize]) -> None:
