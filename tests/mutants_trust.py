@@ -1,11 +1,15 @@
 """Faults to plant in `ocipack/trust`, `verify`, `sign` and `signers`: each must make a test fail.
 
 `FAULTS` holds (file, what stands there, what to put in its place); `tests/mutants.py` plants them.
-The tests that catch them are `tests/unit/test_{verify,sign,bundle,keys,key_files,policy}.py` and
-`tests/vectors/test_cosign.py`.
 """
 
 from __future__ import annotations
+
+TESTS = [
+    *("tests/unit/test_verify.py", "tests/unit/test_sign.py", "tests/unit/test_bundle.py"),
+    *("tests/unit/test_keys.py", "tests/unit/test_key_files.py", "tests/unit/test_policy.py"),
+    "tests/vectors/test_cosign.py",
+]
 
 TRUST, VERIFY = "ocipack/trust/", "ocipack/verify/"
 

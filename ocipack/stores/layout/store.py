@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from ocipack.errors import IntegrityError, Misuse, NotFound, Rejected, malformed
+from ocipack.errors import IntegrityError, Misuse, NotFound, Rejected, StoreError, malformed
 from ocipack.oci import jsontext
 from ocipack.oci.closure import Walk, closure
 from ocipack.oci.descriptor import INDEX, INDEXES, MANIFEST, MANIFESTS, Descriptor
@@ -118,7 +118,11 @@ class LayoutStore:
             raise IntegrityError(
                 f"{self._files.path}: tag {name} is {found.media_type!r}, no manifest or index"
             )
-        self._require(found.digest)
+        if self._files.identity(_path(found.digest)) is None:
+            raise StoreError(
+                f"{self._files.path}: tag {name} names {found.digest}, which is missing",
+                hint="the layout is damaged; copy the artifact into it again",
+            )
         return found
 
     def fetch(self, target: Descriptor) -> Iterator[bytes]:
