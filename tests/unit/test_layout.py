@@ -14,13 +14,14 @@ import pytest
 from content import CONFIG, INDEX, LAYER, MANIFEST, blob, document, image, index, put
 
 from ocipack.copy import copy
-from ocipack.errors import (, StoreError
+from ocipack.errors import (
     Denied,
     IntegrityError,
     Misuse,
     NotFound,
     OcipackError,
     Rejected,
+    StoreError,
     Unavailable,
 )
 from ocipack.oci import closure as closure_module
