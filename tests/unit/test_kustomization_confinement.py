@@ -366,6 +366,32 @@ def test_every_reason_is_said_at_once() -> None:
     assert len(found) == 4
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("resources: c.yaml", "/resources should be a list"),
+        ("resources: [{a: b}]", "/resources/0 should be text"),
+        ("patches: [c.yaml]", "/patches/0 should be a mapping"),
+        ("- resources", "a kustomization is a mapping"),
+        ("components: [c.yaml]", "a component is a directory"),
+        ("configMapGenerator: [{files: [a=b=c.yaml]}]", "neither a path nor key=path"),
+        ("configMapGenerator: [{files: ['=c.yaml']}]", "neither a path nor key=path"),
+        ("? [resources]\n: [c.yaml]", "a key that is a collection"),
+        ("8080: x", "key '8080', which is not text"),
+        ("resources: [.inf]", "'.inf' is not text"),
+        ('generators: ["apiVersion: builtin\\n--- x"]', "is an address"),
+    ],
+)
+def test_shapes(text: str, words: str) -> None:
+    found = findings({"app/kustomization.yaml": text, "app/c.yaml": CM})
+    assert any(words in f.message for f in found), found
+
+
+def test_plugin_files_are_split_as_kustomize_splits_them() -> None:
+    found = one("generators: [p.yaml]", **{"app/p.yaml": "# x\n--- y\n"})
+    assert (found.rule, found.place) == ("kustomization-unreadable", "app/p.yaml:2:1")
+
+
 def test_a_long_file() -> None:
     found = findings({"kustomization.yaml": b"#" * (4 * 1024 * 1024 + 1)})
     assert found[0].rule == "kustomization-unreadable"

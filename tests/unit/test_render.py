@@ -151,13 +151,28 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     {"kustomization.yaml": "resources: [x.yaml]", "x.yaml": BOMB},
     {"kustomization.yaml": "patches: [{path: x.yaml}]", "x.yaml": BOMB},
     {"x.yaml": BOMB},
+    {"kustomization.yaml": "resources: [x.yaml.txt]", "x.yaml.txt": BOMB.replace("x", "y")},
     {"x.yaml": "a: &a [*a]"},
 ])  # fmt: skip
 def test_what_would_keep_kustomize_busy_for_ever_is_refused_first(files: dict[str, str]) -> None:
     builder = Builder()
-    with pytest.raises(IntegrityError, match=r"x\.yaml:\d+:\d+: (aliases add|anchor)"):
+    with pytest.raises(IntegrityError, match=r"x\.yaml(\.txt)?:\d+:\d+: (aliases add|anchor)"):
         rendered(files, builder=builder)
     assert not builder.asked
+
+
+@pytest.mark.parametrize("generator", ["files: [x.yaml]", "files: [k=x.yaml]", "envs: [x.yaml]"])
+def test_data_for_generators_is_not_read_as_yaml(generator: str) -> None:
+    files = {
+        "kustomization.yaml": f"configMapGenerator: [{{name: a, {generator}}}]",
+        "x.yaml": BOMB,
+    }
+    assert targets(files) == [Root("")]
+
+
+def test_other_faults_are_left_to_kustomize() -> None:
+    files = {"kustomization.yaml": "resources: [x.yaml]", "x.yaml": "a: {{ &b c }} *b"}
+    assert targets(files) == [Root("")]
 
 
 def test_several_are_built_at_once() -> None:

@@ -81,6 +81,12 @@ def test_secrets_in_plain_text(field: str) -> None:
     assert secret not in str(found.as_dict())
 
 
+@pytest.mark.parametrize("value", ["not base64!", "YWJj", "é", 5, True, ["x"]])
+def test_whatever_the_value_is(value: Any) -> None:
+    (found,) = findings(Resource({**thing("Secret").value, "data": {"a": value}}))
+    assert found.rule == "secret-plaintext"
+
+
 def test_secrets_of_other_kinds_are_not_ours() -> None:
     assert not findings(thing("Secret", "example.com/v1", data={"a": "b"}))
     assert not findings(thing("SealedSecret", "bitnami.com/v1alpha1", data={"a": "b"}))

@@ -55,6 +55,9 @@ SCALARS: list[tuple[str, Any, Any]] = [
     ("-0xFFFFFFFFFFFFFFFFFF", "-0xFFFFFFFFFFFFFFFFFF", "-0xFFFFFFFFFFFFFFFFFF"),
     ("0777777777777777777777777", 7.777777777777778e23, 7.777777777777778e23),
     ("-9223372036854775808", -9223372036854775808, -9223372036854775808),
+    ("0xFFFFFFFFFFFFFFFF", 1.8446744073709552e19, 1.8446744073709552e19),
+    ("!!omap [a: b]", [{"a": "b"}], [{"a": "b"}]),
+    ("!!foo x", "x", "x"),
     ("9223372036854775807", 9223372036854775807, 9223372036854775807),
     ("9" * 5000, "9" * 5000, "9" * 5000),
     ("Yes", True, "Yes"),
@@ -133,6 +136,7 @@ def test_odd_keys_that_both_tell_apart() -> None:
     assert one("{? : x}") == {"": "x"}
     assert "not a map key" in refusal("{? : x}", KUBECTL)
     assert "not a map key" in refusal("{9223372036854775808: e}", KUBECTL)
+    assert "not a map key" in refusal("{1e300: e}", KUBECTL)
     assert one("{a: &b c, *b : d}") == {"a": "c", "c": "d"}
     assert "unrendered template" in _hint("a: {{ .Values.x }}")
 
@@ -240,6 +244,13 @@ def test_depth() -> None:
     assert one("[" * limits.DEPTH + "]" * limits.DEPTH)
     assert "nested deeper than 200" in refusal("[" * 201 + "]" * 201)
     assert "YAML" in refusal("[" * 20_000)
+
+
+def test_a_stack_that_is_used_up_already() -> None:
+    def deeper(n: int) -> str:
+        return deeper(n - 1) if n else refusal("[" * 199 + "]" * 199)
+
+    assert "nested too deeply" in deeper(600)
 
 
 def test_aliases(monkeypatch: pytest.MonkeyPatch) -> None:

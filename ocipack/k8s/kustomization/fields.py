@@ -15,8 +15,9 @@ from typing import Final, TypeAlias
 class Names(enum.Enum):
     """What a string names, and so what becomes of it."""
 
-    FILE = "a file"
-    KEYED_FILE = "a file, or key=file"
+    FILE = "a file of YAML"
+    DATA = "a file that is copied as it is"
+    KEYED_DATA = "such a file, or key=file"
     RESOURCE = "a file, or a directory with a kustomization"
     COMPONENT = "a directory with a component"
     PATCH = "a patch, or a file with patches"
@@ -62,9 +63,9 @@ def _open(*names: str) -> dict[str, Shape]:
 _FRAME: Final = _open("apiVersion", "kind", "metadata")
 _GENERATOR: Final[dict[str, Shape]] = {
     **_open("name", "namespace", "behavior", "literals", "options", "type"),
-    "files": Each(Names.KEYED_FILE),
-    "envs": Each(Names.FILE),
-    "env": Names.FILE,
+    "files": Each(Names.KEYED_DATA),
+    "envs": Each(Names.DATA),
+    "env": Names.DATA,
 }
 _PATCH: Final[dict[str, Shape]] = {**_open("patch", "target", "options"), "path": Names.FILE}
 _REPLACEMENT: Final[dict[str, Shape]] = {

@@ -186,7 +186,7 @@ class _Inspector:
     def _take(self, node: Scalar, names: Names, path: tuple[str | int, ...]) -> None:
         """Check 5: the path names what the tree holds."""
         try:
-            text = _after_key(node.text) if names is Names.KEYED_FILE else node.text
+            text = _after_key(node.text) if names is Names.KEYED_DATA else node.text
             found = self._resolve(text, names)
         except PathError as e:
             self.refuse(e.rule, str(e), node.place, path, e.hint)

@@ -19,6 +19,8 @@ that thirty directories that name the next one twice would mean a billion."""
 DEPTH: Final = 100
 """Kustomizations above one another."""
 
+_YAML: Final = (Names.RESOURCE, Names.FILE, Names.PATCH)
+
 Read = Callable[[str], bytes]
 
 
@@ -80,10 +82,11 @@ class Walk:
         """Walk everything that `directory` reaches. Findings go to `report`."""
         self._enter(directory, ())
 
-    def files(self) -> set[str]:
-        """Every file that the inspected kustomizations name, themselves not included."""
+    def yaml_files(self) -> set[str]:
+        """Every file that kustomize will read as YAML and that is not judged here already."""
         every = (*self._seen.values(), *self._plugins.values())
-        return {use.path for seen in every for use in seen.uses if use.path in self.view.files}
+        uses = (use for seen in every for use in seen.uses if use.path in self.view.files)
+        return {use.path for use in uses if use.names in _YAML}
 
     def _enter(self, directory: str, chain: tuple[str, ...]) -> int:
         """Check 8. The number of paths that building `directory` once would load."""

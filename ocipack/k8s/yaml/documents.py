@@ -80,7 +80,7 @@ def read(
 
     With `strict` what the dialect's reader would lose in silence is an error too: the second
     document of a piece, a key given twice (kubectl), bytes that are not text (kubectl). Without
-    it the reading is exactly theirs. Raises IntegrityError that begins with `name:line:column`.
+    it the reading is exactly theirs. Raises YamlError that begins with `name:line:column`.
     """
     if len(data) > limits.BYTES:
         raise IntegrityError(f"{name or 'input'}: more than {limits.BYTES} bytes of YAML")
@@ -91,7 +91,7 @@ def read(
             yield from _chunks(data, dialect, strict=strict)
     except YamlError as e:
         place = f"{name}:{e.line}:{e.column}" if name else f"line {e.line}, column {e.column}"
-        raise IntegrityError(f"{place}: {e}", hint=e.hint) from e
+        raise type(e)(f"{place}: {e}", e.line, e.column, hint=e.hint) from e
 
 
 def _kubectl(data: bytes, *, strict: bool) -> Iterator[Document]:
@@ -134,7 +134,7 @@ def _one(reader: Reader, chunk: bytes, line: int) -> Reading | None:
     try:
         return reader.read(chunk)
     except YamlError as e:
-        raise YamlError(str(e), e.line + line - 1, e.column, hint=e.hint) from e
+        raise type(e)(str(e), e.line + line - 1, e.column, hint=e.hint) from e
 
 
 def pieces(data: bytes, dialect: Dialect) -> Iterator[tuple[bytes, int]]:

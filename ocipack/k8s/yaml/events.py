@@ -36,6 +36,10 @@ class YamlError(IntegrityError):
         self.column = column
 
 
+class Endless(YamlError):
+    """Aliases that multiply without bound: other readers run out of memory on it."""
+
+
 def parser(chunk: bytes | str) -> CParser:
     """Libyaml's event parser; Misuse when PyYAML was installed without it."""
     if CParser is None:

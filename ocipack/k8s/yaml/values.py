@@ -25,7 +25,7 @@ from yaml.events import (
 )
 
 from ocipack.k8s.yaml import limits, scalars
-from ocipack.k8s.yaml.events import YamlError, at, first, parser, unreadable
+from ocipack.k8s.yaml.events import Endless, YamlError, at, first, parser, unreadable
 from ocipack.k8s.yaml.scalars import Dialect, ScalarError
 
 _MERGE: Final = "\0<<"  # compared by identity: a quoted key may spell the same
@@ -278,13 +278,13 @@ class Reader:
     def _alias(self, event: AliasEvent) -> Any:
         name = event.anchor
         if name in self._open:
-            raise YamlError(f"anchor {name!r} contains itself", *at(event))
+            raise Endless(f"anchor {name!r} contains itself", *at(event))
         if name not in self._anchors:
             raise YamlError(f"unknown anchor {name!r}", *at(event))
         value = self._anchors[name]
         self._gained += _size(value, {})
         if self._gained > limits.ALIASED_NODES:
-            raise YamlError(
+            raise Endless(
                 f"aliases add more than {limits.ALIASED_NODES} nodes to one document", *at(event)
             )
         return value
