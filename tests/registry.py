@@ -48,7 +48,7 @@ class Fault:
         spoil     the last byte of the body is changed
         digest    Docker-Content-Digest names other content
         nodigest  there is no Docker-Content-Digest
-        endless   the body never ends
+        endless   the body ends nowhere near where it should: after 32 MiB
         nolength  the body ends with the connection, half way
 
     The first `skip` such requests are spared, and so are those after `times` more.
@@ -550,7 +550,8 @@ class _Handler(BaseHTTPRequestHandler):
             body = body[: len(body) // 2]
             self.close_connection = True
         self.wfile.write(body)
-        while act == "endless" and not self.server.registry.ended.is_set():
+        pieces = range(512 if act == "endless" else 0)  # 32 MiB: whoever takes all of it fails
+        for _ in pieces:
             self.wfile.write(bytes(65536))
 
     def log_message(self, *_: Any) -> None:

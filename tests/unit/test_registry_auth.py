@@ -450,6 +450,16 @@ def test_wrong_credentials(server: Registry, login: Login, tmp_path: Path) -> No
     assert caught.value.exit_code == 3
 
 
+def test_what_was_refused_is_not_sent_again_at_once(login: Login) -> None:
+    with Registry(Switches(auth="basic")) as server:
+        store = login(server, {"username": "user", "password": SECRET})
+        for requests in (2, 1):  # the first learns that credentials are wanted
+            server.requests.clear()
+            with pytest.raises(Denied):
+                store.resolve("v1")
+            assert len(server.requests) == requests
+
+
 def test_no_credentials(login: Login, tmp_path: Path) -> None:
     with Registry(Switches(auth="basic")) as basic, pytest.raises(Denied) as caught:
         login(basic, {}).resolve("v1")
@@ -707,14 +717,16 @@ def _layers(store: RegistryStore, root: Any) -> Any:
     return manifest(store, root).layers
 
 
-def test_an_upload_to_another_host_carries_no_credentials(
-    server: Registry, recorder: Registry, login: Login
+@pytest.mark.parametrize("host", ["127.0.0.2", "127.0.0.1"])
+def test_an_upload_to_another_host_or_port_carries_no_credentials(
+    server: Registry, login: Login, host: str
 ) -> None:
-    server.switches.location = recorder.url
-    with pytest.raises(OcipackError):
-        ship(login(server))
-    assert recorder.lines("^PUT ")
-    assert saw(recorder) == []
+    with Registry(host=host) as recorder:
+        server.switches.location = recorder.url
+        with pytest.raises(OcipackError):
+            ship(login(server))
+        assert recorder.lines("^PUT ")
+        assert saw(recorder) == []
 
 
 def test_a_token_service_that_redirects_gets_the_credentials_no_further(

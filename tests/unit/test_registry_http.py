@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import trustme
@@ -278,6 +280,68 @@ def test_requests_go_through_the_proxy_with_its_credentials(server: Registry) ->
     assert SECRET not in repr(client.settings)
 
 
+class Tunnel:
+    """A proxy that answers CONNECT with a connection to `port` on this machine."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.asked: list[bytes] = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.name = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.thread = threading.Thread(target=self.serve)
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.thread.join()
+        self.listener.close()
+
+    def serve(self) -> None:
+        client, _ = self.listener.accept()
+        request = b""
+        while not request.endswith(b"\r\n\r\n"):
+            request += client.recv(4096)
+        self.asked.append(request)
+        with client, socket.create_connection(("127.0.0.1", self.port)) as server:
+            client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            back = threading.Thread(target=self.relay, args=(server, client))
+            back.start()
+            self.relay(client, server)
+            back.join()
+
+    @staticmethod
+    def relay(source: socket.socket, sink: socket.socket) -> None:
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
+
+
+def test_https_goes_through_a_proxy_end_to_end(authority: trustme.CA, ca_file: str) -> None:
+    """The proxy resolves the name, and sees neither what is asked nor with which credentials."""
+    with secured(authority.issue_cert("registry.test")) as server, Tunnel(server.port) as tunnel:
+        client = transport(ca_file=ca_file, proxies=Proxies(https=f"http://{tunnel.name}"))
+        url = f"https://registry.test:{server.port}/x"
+        assert get(client, url, Authorization=f"Bearer {SECRET}") == b"content"
+        assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
+        del client
+        gc.collect()  # ends the connection, and with it the tunnel
+    (asked,) = tunnel.asked
+    assert asked.startswith(f"CONNECT registry.test:{server.port} ".encode())
+    assert SECRET.encode() not in asked
+
+
+def test_a_proxy_that_is_down() -> None:
+    for scheme in ("http", "https"):
+        proxies = Proxies(*[f"http://127.0.0.1:{_closed_port()}"] * 2)
+        with pytest.raises(Unavailable, match=f"GET {scheme}://r.test/x: the proxy failed"):
+            get(transport(proxies=proxies), f"{scheme}://r.test/x")
+
+
 # exchanges
 
 
@@ -361,7 +425,6 @@ def test_a_length_beyond_the_limit_is_refused_unread(server: Registry) -> None:
 def test_what_is_not_http_is_said_to_be_cut() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/x"
-        import threading  # noqa: PLC0415 - this test alone
 
         def answer() -> None:
             connection, _ = listener.accept()

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import trustme
 from content import INDEX, LAYER, MANIFEST, blob, document, image, index, put
+from doubles import Spoiled
 from registry import Fault, Registry, Switches
 
 from ocipack.copy import copy
@@ -226,6 +227,26 @@ def test_eight_at_once_send_each_blob_once(server: Registry, origin: MemoryStore
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: copy(origin, store, root, tag="v1"), range(8)))
     assert len(server.received) == len(set(server.received)) == 17
+
+
+def test_pushing_one_blob_eight_times_at_once_sends_it_once(
+    server: Registry, origin: MemoryStore
+) -> None:
+    target, store = put(origin, bytes(100_000), LAYER), opened(server)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: store.push(target, origin), range(8)))
+    assert len(server.requests) == 2
+
+
+def test_a_manifest_that_a_source_swaps_is_not_sent(server: Registry, origin: MemoryStore) -> None:
+    root = image(origin, b"layer")
+    store = opened(server)
+    copy(origin, store, root)
+    other = image(origin, b"layer", annotations={"a": "b"})
+    server.requests.clear()
+    with pytest.raises(IntegrityError):
+        store.push(other, Spoiled(origin, other.digest, [origin.content[root.digest]]))
+    assert not server.requests
 
 
 # mounts
@@ -453,6 +474,22 @@ def test_a_tag_whose_bytes_are_spoilt(server: Registry, origin: MemoryStore) -> 
     server.switches.faults = [Fault("GET .*/v1", act="spoil")]
     with pytest.raises(IntegrityError, match=f"calls sha256:[0-9a-f]+ {root.digest}"):
         opened(server).resolve("v1")
+
+
+def test_another_manifest_than_the_one_asked_for(server: Registry, origin: MemoryStore) -> None:
+    root = filled(server, origin)
+    other = origin.content[image(origin, b"other").digest]
+    server.switches.faults = [Fault("manifests", 200, {"Content-Type": MANIFEST}, other)]
+    with pytest.raises(IntegrityError, match="content has the digest"):
+        opened(server).resolve(str(root.digest))
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000])
+def test_a_blob_whose_bytes_are_spoilt(server: Registry, origin: MemoryStore, size: int) -> None:
+    root = filled(server, origin, bytes(size))
+    server.switches.faults = [Fault("^GET .*blobs", act="spoil")]
+    with pytest.raises(IntegrityError, match="content has the digest"):
+        whole(opened(server), layer(origin, root))
 
 
 def test_a_digest_header_that_is_wrong_or_missing(server: Registry, origin: MemoryStore) -> None:

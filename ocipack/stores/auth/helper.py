@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ocipack.errors import Denied, Misuse
 from ocipack.stores.auth.credential import Credential
+
+if TYPE_CHECKING:
+    import subprocess
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _ABSENT = (b"credentials not found", b"no credentials server url", b"no credentials username")
@@ -29,13 +32,15 @@ class Helpers:
 
     environment: Mapping[str, str]
     timeout: float = 30.0
-    run: Callable[..., subprocess.CompletedProcess[bytes]] = field(default=subprocess.run)
+    run: Callable[..., subprocess.CompletedProcess[bytes]] | None = None
 
     def get(self, name: str, server: str) -> Credential | None:
         """Ask helper `name` about `server`; None if it knows nothing.
 
         Misuse if there is no such helper, Denied if it fails.
         """
+        import subprocess  # noqa: PLC0415 - most runs need no helper, and start-up counts
+
         program = f"docker-credential-{name}"
         if not _NAME.fullmatch(name):
             raise Misuse(f"not the name of a credential helper: {name[:100]!r}")
@@ -46,7 +51,7 @@ class Helpers:
                 hint="install it, or take it out of credHelpers or credsStore",
             )
         try:
-            done = self.run(
+            done = (self.run or subprocess.run)(
                 [path, "get"],
                 input=server.encode(),
                 env=dict(self.environment),
