@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ocipack.errors import IntegrityError
 from ocipack.k8s.resource import Resource
 from ocipack.k8s.schemas.catalog import Catalog, Life
 from ocipack.report import Finding
-from ocipack.validate.crd import CustomKind
+from ocipack.validate.crd import CustomKind, custom_kinds
 from ocipack.validate.rules import found
 from ocipack.validate.suggest import distance, nearest
 
@@ -41,6 +42,13 @@ class Apis:
             if not self.catalog.find(kind.api_version, kind.kind):
                 self.custom[kind.api_version, kind.kind] = kind
                 self._known.clear()
+
+    def learn(self, resource: Resource) -> Iterator[Finding]:
+        """Add the kinds of `resource` if it is a definition; say so if it cannot be read."""
+        try:
+            self.add(custom_kinds(resource))
+        except IntegrityError as e:
+            yield found("crd-invalid", resource, str(e), ("spec",), hint=e.hint)
 
     def namespaced(self, resource: Resource) -> bool | None:
         """Whether objects of this kind live in a namespace; None if nobody knows."""

@@ -315,8 +315,8 @@ _LONGEST = 4096  # nothing in these formats is longer; expressions backtrack
 
 
 def _matcher(pattern: str) -> Predicate:
-    compiled = re.compile(pattern)
-    return lambda text: len(text) <= _LONGEST and compiled.fullmatch(text) is not None
+    # compiled when it is first needed: most runs meet none of these
+    return lambda text: len(text) <= _LONGEST and re.fullmatch(pattern, text) is not None
 
 
 def _crd_duration(text: str) -> bool:

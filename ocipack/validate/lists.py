@@ -70,7 +70,7 @@ class Plans:
         return None if plan.empty else plan
 
     def _fill(self, plan: Plan, node: Mapping[str, Any]) -> None:
-        for name, child in (node.get("properties") or {}).items():
+        for name, child in _mapping(node.get("properties")).items():
             if (below := self.of(child)) is not None:
                 plan.fields[name] = below
         plan.each = self.of(node.get("items"))
@@ -83,11 +83,18 @@ class Plans:
 
 def _keys(node: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The keys of a list that is a map, each with its default."""
-    items = node.get("items") or {}
-    declared = items.get("properties") or {}
-    for name in node.get("x-kubernetes-list-map-keys") or ():
-        default = _KEY_DEFAULTS.get(name) if "$ref" in items else None
-        yield name, (declared.get(name) or {}).get("default", default)
+    items = _mapping(node.get("items"))
+    declared = _mapping(items.get("properties"))
+    keys = node.get("x-kubernetes-list-map-keys")
+    for name in keys if isinstance(keys, list) else ():
+        if isinstance(name, str):
+            default = _KEY_DEFAULTS.get(name) if "$ref" in items else None
+            yield name, _mapping(declared.get(name)).get("default", default)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """`value` if it is a mapping, else an empty one: definitions may hold anything."""
+    return value if isinstance(value, Mapping) else {}
 
 
 @dataclass(slots=True)

@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ocipack.errors import IntegrityError
 from ocipack.k8s.resource import Resource
 from ocipack.k8s.schemas.catalog import Catalog
 from ocipack.report import Finding
 from ocipack.validate import formats
 from ocipack.validate.apis import Apis
 from ocipack.validate.causes import Reader
-from ocipack.validate.crd import Conversion, CustomKind, without_bad_patterns
+from ocipack.validate.crd import Conversion, CustomKind, custom_kinds, without_bad_patterns
 from ocipack.validate.defaults import Defaults
 from ocipack.validate.rules import Path, found, spell
 
@@ -45,18 +46,23 @@ class SchemaCheck:
     """The rule that judges objects by their schemas; call it with each object.
 
     `require` makes a missing schema an error. `missing` counts the objects whose kind has none,
-    by `apiVersion Kind`; `unchecked` holds what the definitions given say that could not be used.
+    by `apiVersion Kind`. What a definition says that cannot be used is found with its first
+    object, or with itself if it is judged; a kind whose definition is no schema has none.
     """
 
     apis: Apis
     require: bool = False
     missing: Counter[str] = field(default_factory=Counter)
-    unchecked: list[Finding] = field(default_factory=list)
     _compiled: dict[tuple[str, str], Compiled | None] = field(default_factory=dict)
+    _unsaid: list[Finding] = field(default_factory=list)
 
     def __call__(self, resource: Resource) -> Iterator[Finding]:
         """The findings about `resource`."""
         compiled = self.compiled(resource.api_version, resource.kind)
+        if resource.kind == "CustomResourceDefinition":
+            self._declared(resource)
+        yield from self._unsaid
+        self._unsaid.clear()
         if compiled is None:
             yield from self._absent(resource)
             return
@@ -79,10 +85,7 @@ class SchemaCheck:
             yield found(problem.rule, resource, message, problem.path, hint=problem.hint)
 
     def compiled(self, api_version: str, kind: str) -> Compiled | None:
-        """The compiled schema of a kind, or None if there is none.
-
-        Raises IntegrityError for a CustomResourceDefinition whose schema is no schema.
-        """
+        """The compiled schema of a kind, or None if there is none that can be used."""
         key = (api_version, kind)
         if key not in self._compiled:
             if name := self.apis.catalog.find(api_version, kind):
@@ -93,11 +96,25 @@ class SchemaCheck:
                 self._compiled[key] = None
         return self._compiled[key]
 
-    def _custom(self, kind: CustomKind) -> Compiled:
+    def _declared(self, resource: Resource) -> None:
+        """Compile what a definition declares, so that its faults are found without objects."""
+        try:
+            kinds = custom_kinds(resource)
+        except IntegrityError:
+            return  # `Apis.learn` said so
+        for kind in kinds:
+            self.compiled(kind.api_version, kind.kind)
+
+    def _custom(self, kind: CustomKind) -> Compiled | None:
         conversion = Conversion(kind)
-        document = conversion.document(self.apis.catalog)
-        validator = without_bad_patterns(conversion, document, _engine)
-        self.unchecked += conversion.findings
+        try:
+            document = conversion.document(self.apis.catalog)
+            validator = without_bad_patterns(conversion, document, _engine)
+        except IntegrityError as e:
+            path = kind.pointer
+            self._unsaid.append(found("crd-invalid", kind.source, str(e), path))
+            return None
+        self._unsaid += conversion.findings
         return Compiled(
             validator.is_valid,
             validator.iter_errors,

@@ -21,7 +21,7 @@ def rules(properties: dict[str, Any], spec: Any, **more: Any) -> list[tuple[str,
     schemas = check()
     schemas.apis.add(custom_kinds(definition(properties)))
     found = list(schemas(thing("a.example.org/v1", "Thing", spec=spec, **more)))
-    return [(f.rule, f.pointer) for f in found] + [(f.rule, "") for f in schemas.unchecked]
+    return [(f.rule, f.pointer) for f in found]
 
 
 @pytest.mark.parametrize(
@@ -229,22 +229,39 @@ def test_defaulting_fills_what_is_there_and_changes_nothing() -> None:
 
 def test_a_pattern_that_cannot_be_translated_is_reported_and_not_used() -> None:
     properties = {"a": {"type": "string", "pattern": "^(?=x)"}}
-    assert rules(properties, {"a": "y"}) == [("crd-pattern-unchecked", "")]
+    where = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/a/pattern"
+    assert rules(properties, {"a": "y"}) == [("crd-pattern-unchecked", where)]
 
 
 def test_a_pattern_that_the_engine_refuses_is_reported_and_not_used() -> None:
     properties = {"a": {"type": "string", "pattern": r"\p{NoSuchScript}"}, "b": TEXT}
-    assert rules(properties, {"a": "y", "c": 1}) == [
-        ("unknown-field", "/spec/c"),
-        ("crd-pattern-unchecked", ""),
-    ]
+    found = rules(properties, {"a": "y", "c": 1})
+    assert [rule for rule, _ in found] == ["crd-pattern-unchecked", "unknown-field"]
 
 
-def test_a_schema_that_is_none_is_an_integrity_error() -> None:
+def test_a_schema_that_is_none_is_said_of_its_definition() -> None:
     schemas = check()
     schemas.apis.add(custom_kinds(definition({"a": {"type": "text"}})))
-    with pytest.raises(IntegrityError, match="CustomResourceDefinition x"):
-        list(schemas(thing("a.example.org/v1", "Thing", spec={})))
+    found = list(schemas(thing("a.example.org/v1", "Thing", spec={})))
+    assert [(f.rule, f.subject) for f in found] == [
+        ("crd-invalid", "CustomResourceDefinition x"),
+        ("schema-missing", "Thing x"),
+    ]
+    assert not list(schemas(thing("a.example.org/v1", "Thing", spec={})))
+
+
+def test_faults_of_a_definition_are_found_without_objects_of_it() -> None:
+    crd = definition({"a": {"type": "string", "pattern": "(?=x)"}})
+    schemas = check()
+    assert not list(schemas.apis.learn(crd))
+    assert "crd-pattern-unchecked" in [f.rule for f in schemas(crd)]
+
+
+def test_a_definition_that_cannot_be_read_is_said_so() -> None:
+    crd = thing("apiextensions.k8s.io/v1", "CustomResourceDefinition", spec={"group": "a.b"})
+    schemas = check()
+    assert [f.rule for f in schemas.apis.learn(crd)] == ["crd-invalid"]
+    assert "required-field" in [f.rule for f in schemas(crd)]
 
 
 @pytest.mark.parametrize(
@@ -271,8 +288,9 @@ def test_deep_schemas_are_refused() -> None:
         node = {"type": "object", "properties": {"a": node}}
     schemas = check()
     schemas.apis.add(custom_kinds(definition({"a": node})))
-    with pytest.raises(IntegrityError, match="deeper"):
-        list(schemas(thing("a.example.org/v1", "Thing", spec={})))
+    first, *_ = schemas(thing("a.example.org/v1", "Thing", spec={}))
+    assert first.rule == "crd-invalid"
+    assert "deeper" in first.message
 
 
 def test_old_definitions() -> None:

@@ -353,6 +353,7 @@ def test_every_rule_is_in_the_table_once_and_explained() -> None:
     used = {
         node.value
         for file in folder.glob("*.py")
+        if file.name != "rules.py"
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in RULES
     }
