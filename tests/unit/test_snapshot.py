@@ -197,6 +197,14 @@ def test_links_that_lead_nowhere_good_are_refused(root: Path, tmp_path: Path) ->
     }
 
 
+def test_a_link_into_git_is_refused_even_without_patterns(root: Path) -> None:
+    put(root, "a", ".git/config", "sub/.git/config")
+    (root / "token").symlink_to(".git/config")
+    (root / "dir").symlink_to("sub/.git")
+    found = refused(root, symlinks="resolve")
+    assert found == {"token": "symlink-left-out", "dir": "symlink-left-out"}
+
+
 def test_what_is_left_out_by_its_own_name_does_not_come_in_by_a_links(root: Path) -> None:
     put(root, "base/private", "base/public")
     (root / "view").symlink_to("base")
