@@ -24,7 +24,8 @@ def tree(kind: type[errors.OcipackError] = errors.OcipackError, depth: int = 0) 
     indent = "&nbsp;" * 4 * depth
     yield f"| {indent}`{kind.__name__}` | {kind.exit_code} | {kind.meaning} |"
     for child in kind.__subclasses__():
-        yield from tree(child, depth + 1)
+        if child.__module__ == errors.__name__:
+            yield from tree(child, depth + 1)
 
 
 def exit_codes() -> str:

@@ -24,7 +24,10 @@ def family(kind: type[errors.OcipackError]) -> list[type[errors.OcipackError]]:
 
 
 def test_every_error_has_the_code_that_the_tree_draws() -> None:
-    assert {kind.__name__: kind.exit_code for kind in family(errors.OcipackError)[1:]} == CODES
+    public = [
+        kind for kind in family(errors.OcipackError)[1:] if kind.__module__ == errors.__name__
+    ]
+    assert {kind.__name__: kind.exit_code for kind in public} == CODES
     drawn = errors.__doc__ or ""
     assert all(name in drawn for name in CODES)
 
