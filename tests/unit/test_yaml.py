@@ -277,6 +277,15 @@ def test_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "more than 2 documents" in refusal("a: 1\n---\nb: 1\n---\n")
 
 
+def test_remembering_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MEMO", 10)
+    for dialect in Dialect:
+        memos = values._MEMOS[dialect]
+        found = one("\n".join(f"key{n}: 0x{n:x}" for n in range(100)), dialect)
+        assert found == {f"key{n}": n for n in range(100)}
+        assert all(len(memo) <= 10 for memo in memos)
+
+
 def test_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "CParser", None)
     with pytest.raises(Misuse, match="without libyaml"):

@@ -16,3 +16,6 @@ ALIASED_NODES = 400_000
 """Nodes that one document may gain through aliases: below this count go-yaml does not judge the
 ratio of aliases either (decode.go, `alias_ratio_range_low`). Without it nine lines become 3·10⁹
 nodes."""
+
+MEMO = 50_000
+"""Scalars whose meaning is remembered; then remembering starts anew, so that memory stays flat."""

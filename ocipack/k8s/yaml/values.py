@@ -51,6 +51,8 @@ class _Values(dict[str, Any]):
         self.dialect = dialect
 
     def __missing__(self, text: str) -> Any:
+        if len(self) >= limits.MEMO:
+            self.clear()
         value = self[text] = scalars.plain(text, self.dialect)
         return value
 
@@ -65,6 +67,8 @@ class _Keys(dict[str, str]):
         self.dialect = dialect
 
     def __missing__(self, text: str) -> str:
+        if len(self) >= limits.MEMO:
+            self.clear()
         found = self[text] = _MERGE if text == "<<" else self._resolve(text)
         return found
 
@@ -85,8 +89,12 @@ def _dotted(text: str) -> Any:
         return text.lower().replace("+", "")
 
 
+_MEMOS: Final = {dialect: (_Values(dialect), _Keys(dialect)) for dialect in Dialect}
+"""What a scalar means never changes, so that every stream and thread shares the memos."""
+
+
 class Reader:
-    """Reads chunks of one stream in one dialect; the memos live as long as it does.
+    """Reads chunks of one stream in one dialect.
 
     `strict` refuses what the real reader would lose without a word (keys given twice, where
     kubectl takes the last).
@@ -108,8 +116,7 @@ class Reader:
         self._flux = dialect is Dialect.FLUX
         self._unique = strict or self._flux
         self._whole = strict
-        self._values = _Values(dialect)
-        self._keys = _Keys(dialect)
+        self._values, self._keys = _MEMOS[dialect]
         self._get: Callable[[], Any]
         self._reset()
 
