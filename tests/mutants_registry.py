@@ -95,7 +95,6 @@ FAULTS: list[tuple[str, str, str]] = [
     (REGISTRY + "referrers.py", "if features.referrers and said ==", "if said =="),
     (REGISTRY + "referrers.py", "seen = {subject}", "seen = set()"),
     (REGISTRY + "referrers.py", "if hasher.hexdigest() == subject.hex:", "if False:"),
-    (REGISTRY + "referrers.py", "entries.pop(str(subject), None)", "pass"),
     (
         REGISTRY + "referrers.py",
         'answer.header("Content-Type").strip() == INDEX',

@@ -706,6 +706,28 @@ def test_a_tag_that_moved_since_is_not_moved(server: Registry, origin: MemorySto
     assert [line.split()[0] for line in server.lines("/v1$")] == ["HEAD", "PUT"]
 
 
+def test_of_threads_that_race_for_a_tag_one_wins(server: Registry, origin: MemoryStore) -> None:
+    """Stores of one run share what they know of a registry, and that has a lock for each tag."""
+    images = [image(origin, b"%d" % n) for n in range(8)]
+    shared, reference = registries(), Reference.parse(f"{server.name}/team/app")
+    for root in images:
+        copy(origin, shared.store(reference, writes=True), root)
+    for name in ("a", "b", "c", "d", "e"):
+        start = threading.Barrier(8)
+
+        def move(root: Descriptor, name: str = name, start: threading.Barrier = start) -> bool:
+            store = shared.store(reference, writes=True)
+            start.wait()
+            try:
+                store.tag(root, name, was=None)
+            except Rejected:
+                return False
+            return True
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(move, images)) == 1
+
+
 def test_a_tag_that_cannot_be_asked_for_is_not_moved(server: Registry, origin: MemoryStore) -> None:
     root = filled(server, origin)
     other = image(origin, b"other")
@@ -1029,7 +1051,7 @@ def test_junk_in_a_listing_does_not_veto(origin: MemoryStore, *, api: bool) -> N
         junk: list[Any] = [
             *[None, 5, "x", [], {}, {"digest": 5}, {**good, "size": "5"}, {**good, "size": -1}],
             *[{**good, "digest": "sha256:zz"}, {**good, "annotations": {"a": 1}}],
-            {**good, "mediaType": "text/html"},
+            {**good, "mediaType": "text/html", "digest": "sha256:" + "1" * 64},
             {**root.to_dict()},
             good,
             good,
@@ -1087,6 +1109,19 @@ def test_tags_in_pages(server: Registry, origin: MemoryStore) -> None:
         server.switches.link = link
         with pytest.raises(StoreError, match=words):
             opened(server).tags()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "127.0.0.1"])
+def test_a_next_page_on_another_host_is_not_asked_for(
+    server: Registry, origin: MemoryStore, host: str
+) -> None:
+    filled(server, origin)
+    with Registry(host=host) as other:
+        link = {"Link": f'<{other.url}/v2/team/app/tags/list?last=x>; rel="next"'}
+        server.switches.faults = [Fault("/tags/list", 200, link, b'{"tags":["a"]}')]
+        with pytest.raises(StoreError, match=f"next page is said to be at {other.url}"):
+            opened(server).tags()
+        assert not other.requests
 
 
 def test_a_repository_without_tags(server: Registry, origin: MemoryStore) -> None:

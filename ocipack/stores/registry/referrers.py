@@ -186,7 +186,6 @@ def _add(at: Repository, subject: Digest, entry: Descriptor) -> None:
         began = clock()
         found = _read_tag(at, subject) or {}
         entries = {_digest(raw): raw for raw in found.get("manifests") or () if _digest(raw)}
-        entries.pop(str(subject), None)
         if ours.keys() <= entries.keys():
             return
         ours = {**entries, **ours}
