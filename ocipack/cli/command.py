@@ -49,6 +49,7 @@ def command(function: Callable[..., Outcome], *, connects: bool = True) -> click
             _emit(app, pretty(failure(path, error)), "")
             raise
         app.console.findings(outcome.report)
+        app.console.table(outcome.summary)
         _emit(app, pretty(document(path, outcome)), outcome.text)
         return outcome.code
 

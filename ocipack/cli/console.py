@@ -104,8 +104,10 @@ class Console:
                     self.line(text)
 
     def table(self, rows: Iterable[tuple[str, str]]) -> None:
-        """Print names and values in two columns."""
+        """Print names and values in two columns, after an empty line."""
         kept = [(name, value) for name, value in rows if value]
+        if kept:
+            self.note("")
         width = max((len(name) for name, _ in kept), default=0)
         for name, value in kept:
             self.note(f"{name:<{width}}  {value}")

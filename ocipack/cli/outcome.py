@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,15 @@ class Outcome:
     """What a command found or made.
 
     `text` is what text form prints (empty: nothing), `data` the members of the JSON form,
-    `report` the findings, `code` the exit code of a command that ran to its end.
+    `report` the findings, `code` the exit code of a command that ran to its end, and `summary` a
+    table for people: names and values, those without a value left out.
     """
 
     text: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     report: Report = field(default_factory=Report)
     code: int = 0
+    summary: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ def test_a_finding_in_words() -> None:
 def test_a_table_leaves_out_what_is_empty() -> None:
     stream = io.StringIO()
     Console(stream).table([("name", "a"), ("nothing", ""), ("digest", "b")])
-    assert stream.getvalue() == "name    a\ndigest  b\n"
+    assert stream.getvalue() == "\nname    a\ndigest  b\n"
 
 
 def test_version_and_help() -> None:

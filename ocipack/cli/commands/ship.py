@@ -10,7 +10,7 @@ import click
 from ocipack.cli.checking import Checked, Checking, checked, checking_options
 from ocipack.cli.clock import now
 from ocipack.cli.command import App, command as outcome_command
-from ocipack.cli.console import plural, size
+from ocipack.cli.console import size
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.packing import Packed, Packing, packed, packing_options
 from ocipack.cli.passwords import password, password_options
@@ -75,7 +75,7 @@ def ship(
             content=where.is_layout,
             dry_run=dry_run,
         )
-    return _outcome(app, where, run, done, signer)
+    return _outcome(where, run, done, signer)
 
 
 class _Run:
@@ -98,7 +98,7 @@ class _Run:
         return self.checked.report + (self.packed.report if self.packed else Report())
 
 
-def _outcome(app: App, where: Location, run: _Run, done: Shipped, signer: PrivateKey) -> Outcome:
+def _outcome(where: Location, run: _Run, done: Shipped, signer: PrivateKey) -> Outcome:
     packed_, checked_ = run.packed, run.checked
     assert packed_ is not None  # both ran, or an error was raised
     assert checked_ is not None
@@ -111,18 +111,15 @@ def _outcome(app: App, where: Location, run: _Run, done: Shipped, signer: Privat
         *(done.signed.found if done.signed else ()),
     ]
     tags = [*done.tagged.written, *done.tagged.unchanged] if done.tagged else []
-    app.console.note("")
-    app.console.table(
-        [
-            (state, where.tagged(tag).bare),
-            ("files", f"{len(packed_.tree.files)}, {size(packed_.tree.size)}"),
-            ("objects", plural(len(checked_.rendered.resources), "object")),
-            ("digest", str(known)),
-            ("layer", f"{packed_.layer.digest}, {size(packed_.layer.size)}"),
-            ("signatures", ", ".join(forms) and f"{', '.join(forms)} by {signer.public.id}"),
-            ("tags", ", ".join(tags) or (tag if done.unchanged else "")),
-        ]
-    )
+    summary = [
+        (state, where.tagged(tag).bare),
+        ("files", f"{len(packed_.tree.files)}, {size(packed_.tree.size)}"),
+        ("objects", f"{len(checked_.rendered.resources)}"),
+        ("digest", str(known)),
+        ("layer", f"{packed_.layer.digest}, {size(packed_.layer.size)}"),
+        ("signatures", f"{', '.join(forms)} by {signer.public.id}" if forms else ""),
+        ("tags", ", ".join(tags) or (tag if done.unchanged else "")),
+    ]
     return Outcome(
         pinned,
         {
@@ -133,6 +130,7 @@ def _outcome(app: App, where: Location, run: _Run, done: Shipped, signer: Privat
             "tags": tags,
         },
         done.report,
+        summary=summary,
     )
 
 

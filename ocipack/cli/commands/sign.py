@@ -14,6 +14,13 @@ from ocipack.cli.signing import form_option, key_option, signing_key
 from ocipack.sign import Form, Signed, sign as attach
 
 
+OLD_COSIGN = (
+    "cosign 2.6 verifies this only with --trusted-root FILE, even by key, where FILE holds "
+    '{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}; '
+    "it needs none after --format legacy"
+)
+
+
 @click.argument("location", metavar="PLACE")
 @key_option
 @password_options
@@ -66,6 +73,8 @@ def sign(
             allow_example_keys=allow_example_key or where.is_layout,
         )
         stage.say(described(done))
+    if "bundle" in done.written and "legacy" in (*done.written, *done.found):
+        app.console.note(OLD_COSIGN)
     return Outcome(
         str(where.at(subject.digest)),
         {
