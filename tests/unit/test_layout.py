@@ -28,7 +28,7 @@ from ocipack.oci import closure as closure_module
 from ocipack.oci.closure import closure
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
-from ocipack.stores.layout import LayoutStore, index as index_module
+from ocipack.stores.layout import LayoutStore, index as index_module, locks
 from ocipack.stores.memory import MemoryStore
 
 REF_NAME = "org.opencontainers.image.ref.name"
@@ -466,7 +466,7 @@ def test_a_fifo_or_a_folder_is_no_blob(
     file = path / "blobs" / "sha256" / root.digest.hex
     file.unlink()
     make(file)
-    with pytest.raises(OcipackError):
+    with pytest.raises(IntegrityError, match="not a regular file"):
         copy(LayoutStore(path), MemoryStore(), root)
 
 
@@ -572,6 +572,25 @@ def test_patience_ends(path: Path, origin: MemoryStore) -> None:
     with store._files.lock(), pytest.raises(Unavailable, match="another process"):
         LayoutStore(path, patience=0).tag(root, "v2")
     LayoutStore(path, patience=0).tag(root, "v2")
+
+
+def test_a_lock_that_its_holder_removed_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, real, removed = tmp_path / "lock", locks._try, [False]
+
+    def late(handle: int, mode: int, name: str) -> bool:
+        if not removed[0]:  # the last holder removes the file between our open and our lock
+            path.unlink()
+            removed[0] = True
+        return real(handle, mode, name)
+
+    monkeypatch.setattr(locks, "_try", late)
+    handle = locks.acquire(str(path), patience=5)
+    try:
+        assert os.path.samestat(os.fstat(handle), path.stat())
+    finally:
+        os.close(handle)
 
 
 # referrers
