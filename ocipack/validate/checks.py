@@ -1,4 +1,10 @@
-"""The rules that look at one object with the knowledge of its kind, in the order of a report."""
+"""The rules that look at one object with the knowledge of its kind, in the order of a report.
+
+schemas = SchemaCheck(Apis(Catalog.of("1.31")), require=False)
+schemas.learn(given)      # definitions named on the command line
+schemas.learn(resources)  # definitions in the tree
+for rule in checks(schemas): …
+"""
 
 from __future__ import annotations
 

@@ -56,6 +56,15 @@ class SchemaCheck:
     _compiled: dict[tuple[str, str], Compiled | None] = field(default_factory=dict)
     _unsaid: list[Finding] = field(default_factory=list)
 
+    def learn(self, definitions: Iterable[Resource]) -> None:
+        """Make the kinds of CustomResourceDefinitions known; other objects are passed over.
+
+        Given before any object is judged: first those named for the purpose, then those of the
+        tree, since the later of two wins. One that cannot be read is found with the next object.
+        """
+        for resource in definitions:
+            self._unsaid += self.apis.learn(resource)
+
     def __call__(self, resource: Resource) -> Iterator[Finding]:
         """The findings about `resource`."""
         compiled = self.compiled(resource.api_version, resource.kind)

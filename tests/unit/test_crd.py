@@ -293,6 +293,15 @@ def test_deep_schemas_are_refused() -> None:
     assert "deeper" in first.message
 
 
+def test_definitions_are_learnt_and_the_later_wins() -> None:
+    schemas = check()
+    broken = thing("apiextensions.k8s.io/v1", "CustomResourceDefinition", spec=None)
+    schemas.learn([thing("v1", "Pod"), definition({"a": TEXT}), broken, definition({"b": TEXT})])
+    found = list(schemas(thing("a.example.org/v1", "Thing", spec={"a": "x"})))
+    assert [f.rule for f in found] == ["crd-invalid", "unknown-field"]
+    assert found[1].pointer == "/spec/a"
+
+
 def test_old_definitions() -> None:
     crd = thing(
         "apiextensions.k8s.io/v1beta1",
