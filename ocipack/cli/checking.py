@@ -129,11 +129,7 @@ class _Copy:
 
     def _drop(self) -> None:
         """Remove what source-controller will: kustomize must not find it here either."""
-        rules = {
-            name.rpartition("/")[0]: self.read(name).decode("utf-8", "replace")
-            for name in self.names
-            if name.rpartition("/")[2] == ignore.IGNORE_FILE
-        }
+        rules = ignore.rules(self.names, self.read)
         for name, _ in list(ignore.dropped(self.names, rules)):
             (self.path / name).unlink()
             self.names.discard(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -153,14 +154,14 @@ def _annotations(
 ) -> tuple[Mapping[str, str], Report]:
     """What the manifest says of where it comes from, and what was found on the way."""
     given = pairs(how.annotations, "--annotation")
-    found = git.look(
-        directory if os.path.isdir(directory) else os.path.dirname(directory) or ".",  # noqa: PTH112, PTH120
-        environment=os.environ,
-    )
+    root = Path(directory)
+    alone = not root.is_dir()
+    found = git.look(str(root.parent if alone else root), environment=os.environ)
     checkout = found.checkout
     findings: list[Finding] = [] if _says_all(how) else list(found.report.findings)
     revision = how.revision if "@" in how.revision else ""
     dirt = checkout.dirt(left_out) if checkout is not None else ()
+    dirt = tuple(name for name in dirt if not alone or name == root.name)
     if dirt and not how.allow_dirty:
         raise _dirty(directory, dirt)
     if checkout is not None and not revision:
@@ -220,9 +221,8 @@ def _ci_sources() -> Iterator[str]:
 
 def _arrival(tree: Tree) -> Report:
     """What source-controller will leave out of what we pack."""
-    rules = {
-        name.rpartition("/")[0]: file.read(limit=ignore.LINE_LIMIT).decode("utf-8", "replace")
-        for name, file in tree.files.items()
-        if name.rpartition("/")[2] == ignore.IGNORE_FILE
-    }
-    return ignore.arrival(tree.files, rules)
+    return ignore.arrival(tree.files, ignore.rules(tree.files, lambda name: _read(tree, name)))
+
+
+def _read(tree: Tree, name: str) -> bytes:
+    return b"".join(tree.files[name].open())

@@ -17,10 +17,11 @@ not git's:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from ocipack.errors import IntegrityError
 from ocipack.report import Finding, Report, Severity
 
 IGNORE_FILE = ".sourceignore"
@@ -39,6 +40,9 @@ _FLAGS = re.DOTALL
 
 LINE_LIMIT = 64 * 1024
 """Bytes of a line at which Flux stops reading an ignore file."""
+
+FILE_LIMIT = 1024 * 1024
+"""Bytes of one `.sourceignore` that we are ready to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,22 @@ class Matcher:
 def defaults(extra: str = "") -> Matcher:
     """What packing leaves out: Flux's own list, then the user's patterns, one a line."""
     return Matcher((*map(Pattern, DEFAULTS), *parse(extra)))
+
+
+def rules(names: Iterable[str], read: Callable[[str], bytes]) -> dict[str, str]:
+    """Read every `.sourceignore` among `names`: its directory ("" for the root) and its text.
+
+    IntegrityError, naming the file, for one of more than FILE_LIMIT bytes.
+    """
+    found = {}
+    for name in names:
+        directory, _, base = name.rpartition("/")
+        if base == IGNORE_FILE:
+            raw = read(name)
+            if len(raw) > FILE_LIMIT:
+                raise IntegrityError(f"{name}: {len(raw)} bytes, and at most {FILE_LIMIT} are read")
+            found[directory] = raw.decode("utf-8", "replace")
+    return found
 
 
 def dropped(

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ocipack.errors import IntegrityError
 from ocipack.report import Severity
+from ocipack.tree import ignore
 from ocipack.tree.ignore import CI, EXTRA, VCS, Matcher, arrival, defaults, dropped, parse
 
 # made by fluxcd/pkg sourceignore v0.18.0: for each ignore text (standing in `domain`) the paths,
@@ -110,3 +112,13 @@ def test_the_lists_are_flux_s() -> None:
         "cloudbuild.yaml,codeship-services.yml,codeship-steps.yml"
     )
     assert ",".join(EXTRA) == "**/.goreleaser.yml,**/.sops.yaml,**/.flux.yaml"
+
+
+def test_the_rules_of_a_tree_are_read_by_directory() -> None:
+    texts = {".sourceignore": b"*.md\n", "a/b/.sourceignore": b"x\xff", "a/sourceignore": b"no"}
+    assert ignore.rules(texts, texts.__getitem__) == {"": "*.md\n", "a/b": "x\ufffd"}
+
+
+def test_an_endless_ignore_file_is_refused_by_name() -> None:
+    with pytest.raises(IntegrityError, match=r"a/\.sourceignore"):
+        ignore.rules(["a/.sourceignore"], lambda _: b"x" * (1024 * 1024 + 1))

@@ -13,7 +13,6 @@ from ocipack.cli.places import example_option, opened, place
 from ocipack.cli.signing import form_option, key_option, signing_key
 from ocipack.sign import Form, Signed, sign as attach
 
-
 OLD_COSIGN = (
     "cosign 2.6 verifies this only with --trusted-root FILE, even by key, where FILE holds "
     '{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}; '
