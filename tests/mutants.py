@@ -1,7 +1,7 @@
 """Plant faults, one at a time, and see a test fail for each.
 
 `python tests/mutants.py [NAME...]` takes the lists `mutants_NAME.py` beside it (all unless named).
-Such a module has TESTS, the files that must catch its faults, and FAULTS: (file, what stands there,
+Such a module has TESTS, the files that must catch its faults, quick ones first, and FAULTS: (file, what stands there,
 what to put in its place). A fault is planted in a private copy of the repository, so nothing here
 changes. Exits with 1 if a fault survives, stands in no one place, or if the tests fail without any.
 """

@@ -28,6 +28,7 @@ from ocipack.oci import closure as closure_module
 from ocipack.oci.closure import closure
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
+from ocipack.oci.store import manifest
 from ocipack.stores.layout import LayoutStore, index as index_module, locks
 from ocipack.stores.memory import MemoryStore
 
@@ -242,8 +243,34 @@ def test_an_altered_manifest_is_refused_by_digest_too(path: Path, origin: Memory
     copy(origin, LayoutStore(path), root)
     file = path / "blobs" / "sha256" / root.digest.hex
     file.write_bytes(file.read_bytes().replace(b"2", b"3", 1))
-    with pytest.raises(IntegrityError):
-        LayoutStore(path).resolve(str(root.digest))
+    store = LayoutStore(path)
+    with pytest.raises(IntegrityError, match=root.digest.hex):
+        manifest(store, store.resolve(str(root.digest)))
+
+
+def test_a_manifest_without_a_tag_is_found_through_index_json(
+    path: Path, origin: MemoryStore
+) -> None:
+    root = image(origin, b"1")
+    copy(origin, LayoutStore(path), root)
+    copy(origin, LayoutStore(path), root)
+    assert json.loads((path / "index.json").read_text())["manifests"] == [root.to_dict()]
+    copy(origin, LayoutStore(path), root, tag="v1")
+    names = [
+        e.get("annotations") for e in json.loads((path / "index.json").read_text())["manifests"]
+    ]
+    assert names == [{"org.opencontainers.image.ref.name": "v1"}]
+    again = image(origin, b"2")
+    copy(origin, LayoutStore(path), again)
+    entries = json.loads((path / "index.json").read_text())["manifests"]
+    assert [e["digest"] for e in entries] == [str(root.digest), str(again.digest)]
+
+
+def test_the_children_of_an_index_are_found_through_it(path: Path, origin: MemoryStore) -> None:
+    children = [image(origin, b"1"), image(origin, b"2")]
+    root = index(origin, *children)
+    copy(origin, LayoutStore(path), root)
+    assert json.loads((path / "index.json").read_text())["manifests"] == [root.to_dict()]
 
 
 def test_an_entry_that_lies_about_a_size_is_refused(path: Path, origin: MemoryStore) -> None:

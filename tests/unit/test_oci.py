@@ -265,6 +265,12 @@ def test_a_consumer_never_gets_all_of_the_wrong_bytes(pieces: list[bytes]) -> No
     assert sum(map(len, got)) < 5
 
 
+@pytest.mark.parametrize("size", [4, 6])
+def test_a_descriptor_that_lies_about_the_size_is_refused(size: int) -> None:
+    with pytest.raises(IntegrityError):
+        list(Descriptor("text/plain", DESCRIPTOR.digest, size).check([b"hello"]))
+
+
 def test_an_endless_stream_is_cut() -> None:
     taken: list[bytes] = []
 

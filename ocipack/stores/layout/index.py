@@ -15,7 +15,7 @@ from ocipack.oci import jsontext
 from ocipack.oci.descriptor import INDEX, Descriptor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ocipack.oci.digest import Digest
 
@@ -105,6 +105,16 @@ class Index:
     def lists(self, digest: Digest) -> bool:
         """Whether an entry without a tag names `digest`."""
         return any(e.get("digest") == str(digest) and _name(e) is None for e in self.entries)
+
+    def holds(self, digest: Digest) -> bool:
+        """Whether any entry names `digest`."""
+        return any(entry.get("digest") == str(digest) for entry in self.entries)
+
+    def without(self, targets: Iterable[Descriptor]) -> Index:
+        """Drop the entries that say nothing but that one of `targets` is there."""
+        bare = [target.plain.to_dict() for target in targets]
+        kept = tuple(entry for entry in self.entries if entry not in bare) if bare else self.entries
+        return Index(self.where, self.document, kept)
 
     def with_entry(self, target: Descriptor) -> Index:
         """Add `target` as an entry without a tag."""

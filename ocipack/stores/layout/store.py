@@ -183,6 +183,8 @@ class LayoutStore:
         self._files.put(_path(target.digest), [found.raw])
         if found.subject is not None and entry is not None:
             self._list(entry, found.subject)
+        else:
+            self._enter(target, found)
 
     def tag(
         self, target: Descriptor, name: str, *, was: Digest | EllipsisType | None = ...
@@ -293,6 +295,19 @@ class LayoutStore:
         index = self._index()
         listing = self._fallback(index, found.subject.digest)
         return listing is not None and listing.lists(target.digest) and index.lists(target.digest)
+
+    def _enter(self, target: Descriptor, found: Manifest) -> None:
+        """Make `target` findable for tools that look into index.json alone.
+
+        What it holds is found through it from now on, and needs no entry of its own.
+        """
+        with self._files.lock():
+            before = self._index()
+            index = before.without(found.manifests)
+            if not index.holds(target.digest):
+                index = index.with_entry(target.plain)
+            if index.entries != before.entries:
+                self._files.put("index.json", [index.encode()])
 
     def _list(self, entry: Descriptor, subject: Descriptor) -> None:
         """Make `entry` a referrer of `subject`, in both places."""
