@@ -30,6 +30,9 @@ docs: $(VENV)/test/ready ## write the generated pages again
 mutants: $(VENV)/test/ready ## plant every fault of tests/mutants.py and see a test catch it
 	$(VENV)/test/bin/python tests/mutants.py
 
+bench: $(VENV)/test/ready ## compare with the peers of tests/interop/peers.sh; ARGS names works
+	$(VENV)/test/bin/python benchmarks/run.py $(ARGS)
+
 # A virtual environment holds exactly what its lock names, and the wheel built from this tree; the
 # wheel is made again whenever a source file is newer.
 SOURCES := pyproject.toml README.md $(shell find ocipack -name '*.py' -o -name '*.xz' -o -name '*.json' 2>/dev/null)

@@ -29,7 +29,7 @@ origin() {
 # What a build depends on: the pinned version, or the sources in this repository.
 stamp() {
   case $2 in
-    ./*) (cd "$here/servers" && cat go.mod go.sum "$1"/*.go | sha256sum) ;;
+    ./*) (cd "$here/go" && cat go.mod go.sum "$1"/*.go | sha256sum) ;;
     *) echo "$2" ;;
   esac
 }
@@ -48,7 +48,7 @@ build_flux() {
 build() {
   case $1 in
     flux) build_flux "$2" ;;
-    refregd | countproxy) (cd "$here/servers" && go build -mod=readonly -o "$work/bin/" "$2") ;;
+    refregd | countproxy) (cd "$here/go" && go build -mod=readonly -o "$work/bin/" "$2") ;;
     *) GOBIN=$work/bin go install -ldflags='-s -w' "$2" ;;
   esac
 }

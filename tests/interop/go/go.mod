@@ -1,4 +1,4 @@
-module ocipack.example/servers
+module ocipack.example/interop
 
 go 1.25.0
 
