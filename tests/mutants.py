@@ -1,9 +1,10 @@
 """Plant faults, one at a time, and see a test fail for each.
 
 `python tests/mutants.py [NAME...]` takes the lists `mutants_NAME.py` beside it (all unless named).
-Such a module has TESTS, the files that must catch its faults, quick ones first, and FAULTS: (file, what stands there,
-what to put in its place). A fault is planted in a private copy of the repository, so nothing here
-changes. Exits with 1 if a fault survives, stands in no one place, or if the tests fail without any.
+Such a module has TESTS, the files that must catch its faults, quick ones first, and FAULTS: (file,
+what stands there, what to put in its place). A fault is planted in a private copy of the
+repository, so nothing here changes. Exits with 1 if a fault survives, does not stand in exactly
+one place, or if the tests fail without any.
 """
 
 from __future__ import annotations
