@@ -180,6 +180,40 @@ def test_structural_rules(properties: dict[str, Any], good: Any, bad: Any, rule:
     assert [found for found, _ in rules(properties, bad)] == [rule]
 
 
+@pytest.mark.parametrize(
+    ("node", "value", "message"),
+    [
+        ({"type": "string", "minLength": 2}, "x", "must have at least 2 characters"),
+        ({"type": "string", "minLength": 1}, "", "must have at least 1 characters"),
+        ({"type": "string", "maxLength": 1}, "xy", "must have at most 1 characters"),
+        ({"type": "array", "minItems": 2, "items": TEXT}, ["x"], "must have at least 2 items"),
+        ({"type": "object", "minProperties": 1}, {}, "must have at least 1 fields"),
+        ({"type": "integer", "minimum": 2}, 1, "must be at least 2, not 1"),
+        ({"type": "integer", "maximum": 2}, 3, "must be at most 2, not 3"),
+        ({"type": "string", "pattern": r"^\d$"}, "x", r"must match `^\d$`, not 'x'"),
+        ({"type": "string", "format": "ipv4"}, "x", "must be in the format ipv4, not 'x'"),
+        ({"type": "string", "format": "ipv4"}, "", "must be in the format ipv4; it is empty"),
+        ({"type": "number", "multipleOf": 2}, 3, "does not meet `multipleOf` of its schema"),
+        (
+            {"anyOf": [{"enum": ["x"]}, {"minLength": 3}], "type": "string"},
+            "y",
+            "must meet at least one of: spec.a unsupported value 'y': one of x; or "
+            "spec.a must have at least 3 characters",
+        ),
+        (
+            {"oneOf": [{"minLength": 1}, {"maxLength": 3}], "type": "string"},
+            "y",
+            "must meet exactly one alternative, but meets 2",
+        ),
+    ],
+)
+def test_words(node: dict[str, Any], value: Any, message: str) -> None:
+    schemas = check()
+    schemas.learn([definition({"a": node})])
+    found = schemas(thing("a.example.org/v1", "Thing", spec={"a": value}))
+    assert [f.message for f in found] == [f"spec.a: {message}"]
+
+
 def test_the_root_has_the_fields_of_every_object() -> None:
     assert rules({}, {}) == []
     assert rules({}, {}, more=1) == [("unknown-field", "/more")]

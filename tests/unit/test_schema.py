@@ -37,6 +37,7 @@ def test_an_unknown_field_is_named_with_the_one_that_was_meant() -> None:
         ("command", "sh", "wrong-type", "must be of type array, not string", ""),
         ("stdin", "true", "wrong-type", "must be of type boolean, not string", "remove the quotes"),
         ("workingDir", 1, "wrong-type", "must be of type string, not integer", "quote it"),
+        ("workingDir", {}, "wrong-type", "must be of type string, not object", ""),
         ("workingDir", True, "wrong-type", "must be of type string, not boolean", "quote it"),
         ("image", None, "required-field", "required, but it is null", ""),
         ("image", "", "required-field", "required, but it is empty", ""),
@@ -208,7 +209,18 @@ def test_a_kind_that_is_refused_is_not_also_missing() -> None:
             "api-deprecated",
             "use autoscaling/v2",
         ),
-        ("resource.k8s.io/v1", "DeviceClass", "1.33", "api-too-new", None),
+        (
+            "resource.k8s.io/v1",
+            "DeviceClass",
+            "1.33",
+            "api-too-new",
+            "1.33 has resource.k8s.io/v1beta2",
+        ),
+        ("resource.k8s.io/v1alpha2", "ResourceClass", "1.33", "api-removed", "nothing replaces it"),
+        ("networking.k8s.i/v1", "Foo", "", "unknown-kind", "did you mean `networking.k8s.io`?"),
+        ("zzz/v1", "Foo", "", "unknown-kind", ""),
+        ("x/v1", "Foo", "", "unknown-kind", ""),
+        ("x.y/v1", "Foo", "", None, None),
         ("v1", "Endpoints", "1.37", "api-deprecated", "use discovery.k8s.io/v1 EndpointSlice"),
         ("v1", "Endpoints", "1.32", None, None),
         ("apps/v1", "Deployment", "1.25", None, None),
@@ -223,6 +235,28 @@ def test_kinds(api: str, kind: str, version: str, rule: str | None, hint: str | 
     assert [f.rule for f in found] == ([rule] if rule else [])
     if hint is not None:
         assert found[0].hint == hint
+
+
+def test_how_deprecation_is_worded() -> None:
+    def message(api: str, kind: str, version: str) -> str:
+        (finding,) = Apis(Catalog.of(version))(thing(api, kind))
+        return finding.message
+
+    assert message("autoscaling/v2beta2", "HorizontalPodAutoscaler", "1.25") == (
+        "autoscaling/v2beta2 HorizontalPodAutoscaler is deprecated since Kubernetes 1.23; "
+        "it is gone in Kubernetes 1.26"
+    )
+    assert message("v1", "Endpoints", "1.33") == (
+        "v1 Endpoints is deprecated since Kubernetes 1.33"
+    )
+    assert message("scheduling.k8s.io/v1alpha2", "Workload", "1.36") == (
+        "scheduling.k8s.io/v1alpha2 Workload is deprecated; it is gone in Kubernetes 1.37"
+    )
+
+
+def test_a_field_that_is_there_is_not_what_was_meant() -> None:
+    ((_, _, hint),) = said(pod(imagee="x"))
+    assert hint == ""
 
 
 def test_nearest() -> None:
