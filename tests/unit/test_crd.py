@@ -14,6 +14,7 @@ from ocipack.validate.crd import custom_kinds
 from ocipack.validate.defaults import Defaults
 
 TEXT = {"type": "string"}
+ONE = "spec.a unsupported value 'y': one of x"
 
 
 def rules(properties: dict[str, Any], spec: Any, **more: Any) -> list[tuple[str, str]]:
@@ -197,8 +198,12 @@ def test_structural_rules(properties: dict[str, Any], good: Any, bad: Any, rule:
         (
             {"anyOf": [{"enum": ["x"]}, {"minLength": 3}], "type": "string"},
             "y",
-            "must meet at least one of: spec.a unsupported value 'y': one of x; or "
-            "spec.a must have at least 3 characters",
+            f"must meet at least one of: {ONE}; or spec.a must have at least 3 characters",
+        ),
+        (
+            {"not": {"enum": ["x"]}, "type": "string"},
+            "x",
+            "meets a combination that its schema forbids",
         ),
         (
             {"oneOf": [{"minLength": 1}, {"maxLength": 3}], "type": "string"},
