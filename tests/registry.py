@@ -148,6 +148,7 @@ class Registry:
         self.blobs: dict[str, bytes] = {}
         self.uploads: dict[str, bytearray] = {}
         self.opened = 0
+        self.endless = 0  # bytes of endless bodies that somebody took, or the sockets hold
         self.issued = 0
         self.accepted = 0  # connections
         self.received: list[str] = []  # digests of blobs whose bytes were sent to us, each time
@@ -553,6 +554,7 @@ class _Handler(BaseHTTPRequestHandler):
         pieces = range(512 if act == "endless" else 0)  # 32 MiB: whoever takes all of it fails
         for _ in pieces:
             self.wfile.write(bytes(65536))
+            self.server.registry.endless += 65536
 
     def log_message(self, *_: Any) -> None:
         """Say nothing; tests read `requests`."""

@@ -28,16 +28,18 @@ def following(at: Repository, answer: Answer, raw: bytes, *, accept: str) -> Ite
     """
     seen = {answer.at.url.target}
     yield raw
-    while (url := _next(at.client, answer)) is not None:
+    for _ in range(PAGES):
+        url = _next(at.client, answer)
+        if url is None:
+            return
         if url.origin != at.client.base.origin:
             raise StoreError(f"{answer.at.what}: the next page is said to be at {url.shown}")
         if url.target in seen:
             raise StoreError(f"{answer.at.what}: its pages lead in a circle")
-        if len(seen) >= PAGES:
-            raise StoreError(f"{answer.at.what}: more than {PAGES} pages")
         seen.add(url.target)
         answer, raw = at.read(url, {200}, LISTING_LIMIT, accept=accept, elsewhere=False)
         yield raw
+    raise StoreError(f"{answer.at.what}: more than {PAGES} pages")
 
 
 def _next(client: Client, answer: Answer) -> Url | None:
