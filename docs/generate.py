@@ -1,4 +1,4 @@
-"""Write the pages that are made from the code: docs/exit-codes.md and the help in docs/cli.md.
+"""Write the pages that are made from the code: exit codes, limits, and the help of commands.
 
 `python docs/generate.py` writes them; with `--check` it only says whether they are up to date.
 """
@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import inspect
 import sys
 from collections.abc import Iterator
+from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -68,6 +71,105 @@ def cli() -> str:
     return "\n".join(parts)
 
 
+LIMITS = [
+    ("Manifests and graphs", "ocipack.oci.store", "MANIFEST_LIMIT"),
+    ("Manifests and graphs", "ocipack.oci.closure", "DEPTH"),
+    ("Manifests and graphs", "ocipack.oci.closure", "NODES"),
+    ("Manifests and graphs", "ocipack.oci.closure", "HELD"),
+    ("Manifests and graphs", "ocipack.copy", "ATTACHED"),
+    ("Verification, per subject", "ocipack.verify.gather", "LISTED"),
+    ("Verification, per subject", "ocipack.verify.gather", "FETCHED"),
+    ("Verification, per subject", "ocipack.verify.gather", "SIGNATURE"),
+    ("Verification, per subject", "ocipack.verify", "CHECKS"),
+    ("Verification, per subject", "ocipack.trust.policy.model", "KEYS"),
+    ("Archives", "ocipack.tree.limits", "LIMITS.tar"),
+    ("Archives", "ocipack.tree.limits", "LIMITS.entries"),
+    ("Archives", "ocipack.tree.limits", "LIMITS.names"),
+    ("Archives", "ocipack.tree.limits", "LIMITS.ratio"),
+    ("Archives", "ocipack.tree.limits", "LIMITS.free"),
+    ("Archives", "ocipack.tree.limits", "LIMITS.layer"),
+    ("Archives", "ocipack.tree.limits", "PATH_LIMIT"),
+    ("Archives", "ocipack.tree.limits", "SEGMENT_LIMIT"),
+    ("Archives", "ocipack.tree.limits", "DEPTH_LIMIT"),
+    ("Archives", "ocipack.flux.artifact", "CONFIG_LIMIT"),
+    ("Archives", "ocipack.tree.ignore", "FILE_LIMIT"),
+    ("Layouts", "ocipack.stores.layout.index", "ENTRIES"),
+    ("Layouts", "ocipack.stores.layout.index", "BYTES"),
+    ("Layouts", "ocipack.stores.layout.tarball", "MEMBERS"),
+    ("Layouts", "ocipack.stores.layout.tarball", "HEADER"),
+    ("Registries", "ocipack.stores.http.transport", "REDIRECTS"),
+    ("Registries", "ocipack.stores.http.answer", "ERROR_LIMIT"),
+    ("Registries", "ocipack.stores.registry.pages", "PAGES"),
+    ("Registries", "ocipack.stores.registry.pages", "LISTING_LIMIT"),
+    ("Registries", "ocipack.stores.registry.referrers", "ROUNDS"),
+    ("Rendering and YAML", "ocipack.tools.kustomize", "TIMEOUT"),
+    ("Rendering and YAML", "ocipack.k8s.kustomization.reader", "BYTES"),
+    ("Rendering and YAML", "ocipack.k8s.kustomization.walk", "LOADS"),
+    ("Rendering and YAML", "ocipack.k8s.kustomization.walk", "DEPTH"),
+    ("Rendering and YAML", "ocipack.k8s.yaml.limits", "BYTES"),
+    ("Rendering and YAML", "ocipack.k8s.yaml.limits", "DOCUMENTS"),
+    ("Rendering and YAML", "ocipack.k8s.yaml.limits", "DEPTH"),
+    ("Rendering and YAML", "ocipack.k8s.yaml.limits", "ALIASED_NODES"),
+    ("Key files", "ocipack.signers.file", "LIMIT"),
+]
+"""Every budget of reading: its section, its module, its name there."""
+
+
+def limits() -> str:
+    """The page about budgets, in the words that stand below each constant."""
+    parts = [
+        "# Limits",
+        "",
+        "Made by `docs/generate.py` from the constants. Whatever is past one of these is refused,",
+        "by name; packing refuses what reading would refuse.",
+    ]
+    section = ""
+    for title, module, name in LIMITS:
+        if title != section:
+            section = title
+            parts += ["", f"## {title}", "", "| limit | of | in |", "|---|---|---|"]
+        found: object = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+        parts.append(f"| {_number(found, name)} | {_words(module, name)} | `{module}.{name}` |")
+    return "\n".join([*parts, ""])
+
+
+def _number(value: object, name: str) -> str:
+    assert isinstance(value, int | float)
+    mebi, kibi = 1 << 20, 1 << 10
+    counts = name.rpartition(".")[2] in {"entries", "MEMBERS", "ENTRIES", "NODES"}
+    if isinstance(value, float) or counts or value % kibi:
+        return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
+    return f"{value // mebi:,} MiB" if not value % mebi else f"{value // kibi:,} KiB"
+
+
+def _words(module: str, name: str) -> str:
+    """What the docstring below a constant, or that of the class of its field, says of it."""
+    source = inspect.getsource(import_module(module))
+    if "." in name:
+        field = name.rpartition(".")[2]
+        return FIELDS[field]
+    body = ast.parse(source).body
+    for node, after in pairwise(body):
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+        if any(isinstance(t, ast.Name) and t.id == name for t in targets):
+            assert isinstance(after, ast.Expr), f"{module}.{name} has no docstring"
+            assert isinstance(after.value, ast.Constant), f"{module}.{name} has no docstring"
+            return " ".join(str(after.value.value).split())
+    raise LookupError(f"{module}.{name}")
+
+
+FIELDS = {
+    "tar": "Bytes of an uncompressed tar, headers included.",
+    "entries": "Files and directories of an archive, listed or not.",
+    "names": "Bytes of all names of an archive together.",
+    "ratio": "Times that the compressed size goes into the tar, once that is longer than `free`.",
+    "free": "Bytes of tar that any layer may turn into.",
+    "layer": "Bytes of a compressed layer.",
+}
+
+
 def _walk(
     command: click.Command, context: click.Context
 ) -> Iterator[tuple[str, click.Command, click.Context]]:
@@ -83,7 +185,7 @@ def _walk(
             yield from _walk(child, inner)
 
 
-PAGES = {"exit-codes.md": exit_codes, "cli.md": cli}
+PAGES = {"exit-codes.md": exit_codes, "cli.md": cli, "limits.md": limits}
 
 
 def main() -> int:

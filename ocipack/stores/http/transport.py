@@ -22,6 +22,7 @@ from ocipack.stores.http.settings import Settings, api_host
 from ocipack.stores.http.url import Url, is_loopback
 
 REDIRECTS: Final = 3
+"""Redirects that one request follows."""
 _MOVED = frozenset({301, 302, 303, 307, 308})
 
 _PROXY_HINT = "HTTP_PROXY and HTTPS_PROXY hold http:// or https:// addresses"
