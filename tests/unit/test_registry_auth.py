@@ -610,6 +610,12 @@ def test_a_registry_token_is_sent_as_it_is(bearer: Registry, login: Login) -> No
     assert not bearer.lines("/token")
 
 
+def test_a_registry_token_that_is_none(bearer: Registry, login: Login) -> None:
+    with pytest.raises(Misuse, match="registrytoken is not a token") as caught:
+        login(bearer, {"registrytoken": f"{SECRET}\r\nX-Evil: 1"}).resolve("v1")
+    assert SECRET not in str(caught.value)
+
+
 def test_bearer_is_chosen_where_both_are_offered(bearer: Registry, login: Login) -> None:
     bearer.switches.challenge = ['Basic realm="x"', f'Bearer realm="{bearer.url}/token"']
     ship(login(bearer))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
-from ocipack.errors import Denied, IntegrityError, StoreError
+from ocipack.errors import Denied, IntegrityError, Misuse, StoreError
 from ocipack.stores.auth import challenge, realm
 from ocipack.stores.auth.config import Credentials
 from ocipack.stores.auth.credential import Credential
@@ -133,8 +133,11 @@ class Authorizer:
                 slot.value = ""
 
     def _token(self, scopes: Scopes) -> str:
-        if self.credential.registry_token:
-            return self.credential.registry_token
+        given = self.credential.registry_token
+        if given:
+            if not _USABLE.fullmatch(given):
+                raise Misuse(f"{self.credential.source}: registrytoken is not a token")
+            return given
         slot, now = self._slot(scopes), self._transport.patience.monotonic
         with slot.lock:
             if not slot.value or now() >= slot.until:
