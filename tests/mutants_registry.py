@@ -1,12 +1,15 @@
-"""Faults to plant in `ocipack/stores`, for registries: each must make a test fail.
-
-`FAULTS` holds (file, what stands there, what to put in its place); `tests/mutants.py` plants them.
-The tests that catch them are `tests/unit/test_registry_*.py` and `tests/contract`.
-"""
+"""Faults in `ocipack/stores` for registries: see tests/mutants.py."""
 
 from __future__ import annotations
 
 HTTP, AUTH, REGISTRY = (f"ocipack/stores/{room}/" for room in ("http", "auth", "registry"))
+
+TESTS = [
+    "tests/unit/test_registry_http.py",
+    "tests/unit/test_registry_auth.py",
+    "tests/unit/test_registry_store.py",
+    "tests/contract/test_store.py",
+]
 
 FAULTS: list[tuple[str, str, str]] = [
     # where we may be sent
