@@ -263,6 +263,12 @@ def test_defaulting_fills_what_is_there_and_changes_nothing() -> None:
         "m": {"n": 1},
     }
     assert value == before
+    assert plan.apply({"i": {"j": None}, "g": [], "a": 1}) == {
+        "i": {"j": None},
+        "g": [],
+        "a": 1,
+        "d": {"e": 3, "f": 4},
+    }
     assert Defaults.of({"properties": {"a": {"enum": [{"default": 1}]}}}) is None
 
 
@@ -330,6 +336,13 @@ def test_deep_schemas_are_refused() -> None:
     first, *_ = schemas(thing("a.example.org/v1", "Thing", spec={}))
     assert first.rule == "crd-invalid"
     assert "deeper" in first.message
+
+
+def test_other_objects_define_nothing() -> None:
+    crd = definition({})
+    assert custom_kinds(crd)
+    assert not custom_kinds(Resource({**crd.value, "kind": "Other"}))
+    assert not custom_kinds(Resource({**crd.value, "apiVersion": "example.org/v1"}))
 
 
 def test_definitions_are_learnt_and_the_later_wins() -> None:
