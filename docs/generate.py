@@ -18,6 +18,7 @@ import click
 
 from ocipack import errors
 from ocipack.cli.app import COMMANDS, group
+from ocipack.rules import ROOMS
 
 DOCS = Path(__file__).parent
 
@@ -185,7 +186,33 @@ def _walk(
             yield from _walk(child, inner)
 
 
-PAGES = {"exit-codes.md": exit_codes, "cli.md": cli, "limits.md": limits}
+def rules() -> str:
+    """The page about rules."""
+    parts = [
+        "# Rules",
+        "",
+        "Made by `docs/generate.py` from `ocipack/rules`; `ocipack rules list` and",
+        "`ocipack rules explain ID` show the same.",
+        "How to ignore a finding: [output.md](output.md#ignores).",
+    ]
+    for title, room in ROOMS.items():
+        parts += ["", f"## {title}"]
+        for rule in room.values():
+            ignorable = "" if rule.ignorable else "; cannot be ignored"
+            parts += [
+                "",
+                f"### {rule.id}",
+                "",
+                f"*{rule.severity.value}{ignorable}*: {rule.summary}.",
+                "",
+                f"- Why: {rule.why}.",
+                f"- Mend: {rule.mend}.",
+                f"- Source: {rule.source}.",
+            ]
+    return "\n".join([*parts, ""])
+
+
+PAGES = {"rules.md": rules, "exit-codes.md": exit_codes, "cli.md": cli, "limits.md": limits}
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ import ocipack
 
 ROOT = Path(ocipack.__file__).parent
 
-NOUNS = ["errors", "report", "oci", "tree", "k8s", "flux", "trust", "project", "lock"]
+NOUNS = ["errors", "report", "rules", "oci", "tree", "k8s", "flux", "trust", "project", "lock"]
 VERBS = [
     *["copy", "pack", "render", "validate", "pin", "verify", "sign", "attest", "pull", "tag"],
     *["promote", "mirror", "airgap", "diff", "drift", "admit", "ship"],

@@ -1,0 +1,82 @@
+"""Rules about signatures: what verification found, and why each was refused."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ocipack.rules.rule import ERROR, NOTE, Rule as _Rule, table
+
+Rule = partial(_Rule, ignorable=False, source="verification, docs/verification.md")
+
+SIGNATURES = table(
+    Rule(
+        "signature-good",
+        NOTE,
+        "a signature by a trusted key",
+        "this is what was looked for",
+        "nothing",
+    ),
+    Rule(
+        "signature-missing",
+        ERROR,
+        "not enough signatures by trusted keys",
+        "anyone who can write to the registry could have put this there",
+        "sign it with `ocipack sign`, or trust the key that signed it",
+    ),
+    Rule(
+        "signature-foreign",
+        ERROR,
+        "a signature that no trusted key made",
+        "anyone can sign; only the keys of the policy count",
+        "check that the right key is given; a re-signed artifact keeps the old signatures too",
+    ),
+    Rule(
+        "signature-malformed",
+        ERROR,
+        "a signature that is not in the format it claims",
+        "what cannot be read proves nothing",
+        "sign again; a proxy or a converter may have changed it",
+    ),
+    Rule(
+        "signature-digest",
+        ERROR,
+        "a signature of another digest",
+        "a true signature of something else, copied here, would pass it off as this",
+        "sign this digest",
+    ),
+    Rule(
+        "signature-subject",
+        ERROR,
+        "a bundle that is attached to something else",
+        "a registry listed it here although its manifest names another subject",
+        "sign this digest",
+    ),
+    Rule(
+        "signature-certificate",
+        ERROR,
+        "a bundle that was made with a certificate rather than a key",
+        "a key proves nothing about an identity, nor the other way round",
+        "sign with the key that the policy names",
+    ),
+    Rule(
+        "signature-predicate",
+        ERROR,
+        "an attestation, which is no signature",
+        "a statement about something is not its approval",
+        "sign it with `ocipack sign`",
+    ),
+    Rule(
+        "signature-place",
+        NOTE,
+        "something attached where signatures are, which is none that can be used",
+        "it is named so that nobody wonders why it did not count",
+        "nothing",
+    ),
+    Rule(
+        "signature-unread",
+        NOTE,
+        "a place that could hold a signature and could not be read",
+        "without a good signature elsewhere the answer is not known",
+        "see the error it names, and try again",
+    ),
+)
