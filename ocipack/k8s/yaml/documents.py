@@ -1,32 +1,24 @@
 """A stream of documents, split as kubectl and kustomize split it: before any YAML is parsed.
 
-Both take every line that begins with `---` for a separator, also inside a block text, refuse text
-behind it, and read the first document of each piece. kubectl reads a stream that begins with `{`
-as JSON values one after another; kustomize reads JSON as YAML.
+Both refuse text behind a separator, and read the first document of each piece (`pieces`). kubectl
+reads a stream that begins with `{` as JSON values one after another; kustomize reads JSON as YAML.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from yaml.events import ScalarEvent
 
 from ocipack.errors import IntegrityError
 from ocipack.k8s.yaml import limits
 from ocipack.k8s.yaml.events import YamlError, at, steps
+from ocipack.k8s.yaml.pieces import WIDE, Piece, cut
 from ocipack.k8s.yaml.scalars import INT64, Dialect, whole
-from ocipack.k8s.yaml.values import Reader, Reading
-
-_SEPARATOR: Final = {
-    Dialect.KUBECTL: re.compile(rb"^---([^\n]*)\n?", re.MULTILINE),
-    Dialect.FLUX: re.compile(rb"(?<=\n)---([^\n]*)\n?"),  # a first line is left to the parser
-}
-_WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
-_TEXT_LIMIT: Final = 60
+from ocipack.k8s.yaml.values import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +37,7 @@ class Document:
         """Line and column, from 1, of what an RFC 6901 `pointer` names, or of what holds it."""
         wanted = split(pointer)
         best, found = -1, (self.line, 1)
-        for path, event in steps(self.chunk):
+        for path, event, _ in steps(self.chunk):
             if len(path) > best and path == wanted[: len(path)]:
                 line, column = at(event)
                 best, found = len(path), (self.line + line - 1, column)
@@ -53,10 +45,24 @@ class Document:
                 break
         return found
 
+    def places(self, pointers: Collection[str]) -> dict[str, tuple[int, int]]:
+        """What `locate` says of each of `pointers`, in one pass however many there are."""
+        wanted = {pointer: split(pointer) for pointer in pointers}
+        parts = {path[:n] for path in wanted.values() for n in range(len(path) + 1)}
+        known: dict[tuple[str, ...], tuple[int, int]] = {(): (self.line, 1)}
+        for path, event, _ in steps(self.chunk) if parts - {()} else ():
+            if path in parts:
+                line, column = at(event)
+                known[path] = (self.line + line - 1, column)
+        return {
+            pointer: next(known[path[:n]] for n in range(len(path), -1, -1) if path[:n] in known)
+            for pointer, path in wanted.items()
+        }
+
     def text(self, pointer: str) -> str | None:
         """The scalar at `pointer` as it is written, whatever it means; None if it is none."""
         wanted = split(pointer)
-        for path, event in steps(self.chunk):
+        for path, event, _ in steps(self.chunk):
             if path == wanted:
                 return event.value if isinstance(event, ScalarEvent) else None
         return None
@@ -95,7 +101,7 @@ def read(
 
 
 def _kubectl(data: bytes, *, strict: bool) -> Iterator[Document]:
-    if not data.startswith(_WIDE):
+    if not data.startswith(WIDE):
         data = _text(data, strict=strict)
     if data.lstrip()[:1] == b"{":
         values = _json(data, strict=strict)
@@ -119,22 +125,12 @@ def _text(data: bytes, *, strict: bool) -> bytes:
 
 def _chunks(data: bytes, dialect: Dialect, *, strict: bool) -> Iterator[Document]:
     reader = Reader(dialect, strict=strict)
-    for index, (chunk, line) in enumerate(pieces(data, dialect)):
+    for index, piece in enumerate(cut((data,), dialect)):
         if index >= limits.DOCUMENTS:
-            raise YamlError(f"more than {limits.DOCUMENTS} documents", line, 1)
-        found = _one(reader, chunk, line)
-        if found is not None and found.more and strict:
-            place = line + found.more - 1
-            raise YamlError("a second document without '---' before it", place, 1)
-        if found is not None and found.value is not None:
-            yield Document(found.value, index, line, chunk)
-
-
-def _one(reader: Reader, chunk: bytes, line: int) -> Reading | None:
-    try:
-        return reader.read(chunk)
-    except YamlError as e:
-        raise type(e)(str(e), e.line + line - 1, e.column, hint=e.hint) from e
+            raise YamlError(f"more than {limits.DOCUMENTS} documents", piece.line, 1)
+        found = parsed(reader, piece, index)
+        if found is not None:
+            yield found
 
 
 def pieces(data: bytes, dialect: Dialect) -> Iterator[tuple[bytes, int]]:
@@ -142,20 +138,31 @@ def pieces(data: bytes, dialect: Dialect) -> Iterator[tuple[bytes, int]]:
 
     Raises YamlError for text behind a separator.
     """
-    if data.startswith(_WIDE):
-        yield data, 1
-        return
-    start, line = 0, 1
-    for match in _SEPARATOR[dialect].finditer(data):
-        chunk = data[start : match.start()]
-        end = line + chunk.count(b"\n")
-        behind = match[1].strip()
-        if behind and not behind.startswith(b"#"):
-            shown = match[0].rstrip().decode(errors="replace")[:_TEXT_LIMIT]
-            raise YamlError(f"not a document separator: {shown!r}", end, 1)
-        yield chunk, line
-        start, line = match.end(), end + 1
-    yield data[start:], line
+    for piece in cut((data,), dialect):
+        if piece.fault:
+            raise YamlError(piece.fault, piece.fault_line, 1)
+        yield piece.chunk, piece.line
+
+
+def parsed(reader: Reader, piece: Piece, index: int) -> Document | None:
+    """The document in one piece of a stream, None if there is nothing in it.
+
+    Raises YamlError whose line counts in the stream. What its reader would lose is an error too,
+    unless it was told not to be strict.
+    """
+    line = piece.line
+    if piece.fault:
+        raise YamlError(piece.fault, piece.fault_line, 1)
+    try:
+        found = reader.read(piece.chunk)
+    except YamlError as e:
+        raise type(e)(str(e), e.line + line - 1, e.column, hint=e.hint) from e
+    if found is not None and found.more:
+        place = line + found.more - 1
+        raise YamlError("a second document without '---' before it", place, 1)
+    if found is None or found.value is None:
+        return None
+    return Document(found.value, index, line, piece.chunk)
 
 
 def _json(data: bytes, *, strict: bool) -> list[Document] | None:

@@ -96,10 +96,14 @@ class Step(NamedTuple):
 
     path: tuple[str, ...]
     event: Event
+    is_key: bool = False
 
 
-def steps(chunk: bytes | str) -> Iterator[Step]:
-    """Every node of the first document of `chunk` in order, aliases not followed."""
+def steps(chunk: bytes | str, *, keys: bool = False) -> Iterator[Step]:
+    """Every node of the first document of `chunk` in order, aliases not followed.
+
+    With `keys` the keys of mappings too, each under the path of its value.
+    """
     path: list[str] = []
     stack: list[list[Any]] = []  # per open collection: is it a mapping, next index, waits for value
     for event in events(chunk):
@@ -114,6 +118,8 @@ def steps(chunk: bytes | str) -> Iterator[Step]:
         if not isinstance(event, NodeEvent):
             continue
         if stack and not _enter(stack[-1], path, event):
+            if keys:
+                yield Step(tuple(path), event, is_key=True)
             continue
         yield Step(tuple(path), event)
         if kind in (MappingStartEvent, SequenceStartEvent):

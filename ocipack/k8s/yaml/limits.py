@@ -17,5 +17,11 @@ ALIASED_NODES = 400_000
 ratio of aliases either (decode.go, `alias_ratio_range_low`). Without it nine lines become 3·10⁹
 nodes."""
 
+ALIASED_TOTAL = 4_000_000
+"""Nodes that the documents of one stream may gain together: each of them is looked at."""
+
+PIECE = 64 * 1024 * 1024
+"""One document of a stream that is read piece by piece. The API server takes 3 MiB."""
+
 MEMO = 50_000
 """Scalars whose meaning is remembered; then remembering starts anew, so that memory stays flat."""

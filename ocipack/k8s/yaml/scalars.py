@@ -85,6 +85,13 @@ def plain(text: str, dialect: Dialect) -> Any:
     return text
 
 
+def portable(text: str) -> bool:
+    """Whether both dialects take an unquoted `text` for the same, also where both refuse it."""
+    if text in _OLD_BOOL:
+        return False
+    return text[:1] not in _SIGN or _DATE.fullmatch(text) is None or dated(text) == text
+
+
 def _number(text: str) -> int | float | None:
     based = _BASED.fullmatch(text)
     if based is not None:

@@ -42,34 +42,48 @@ class Reading(NamedTuple):
 
 
 class _Values(dict[str, Any]):
-    """Memo of plain scalars: what each text resolves to in one dialect."""
+    """Memo of plain scalars: what each text resolves to in one dialect.
 
-    __slots__ = ("dialect",)
+    A text that the other dialect reads differently is counted in `odd` and never remembered, so
+    that it is counted each time, at no cost for all others.
+    """
+
+    __slots__ = ("dialect", "odd")
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__()
         self.dialect = dialect
+        self.odd = 0
 
     def __missing__(self, text: str) -> Any:
+        value = scalars.plain(text, self.dialect)
+        if not scalars.portable(text):
+            self.odd += 1
+            return value
         if len(self) >= limits.MEMO:
             self.clear()
-        value = self[text] = scalars.plain(text, self.dialect)
+        self[text] = value
         return value
 
 
 class _Keys(dict[str, str]):
-    """Memo of plain keys."""
+    """Memo of plain keys; odd ones are counted as in `_Values`."""
 
-    __slots__ = ("dialect",)
+    __slots__ = ("dialect", "odd")
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__()
         self.dialect = dialect
+        self.odd = 0
 
     def __missing__(self, text: str) -> str:
+        found = _MERGE if text == "<<" else self._resolve(text)
+        if found is not _MERGE and not scalars.portable(text):
+            self.odd += 1
+            return found
         if len(self) >= limits.MEMO:
             self.clear()
-        found = self[text] = _MERGE if text == "<<" else self._resolve(text)
+        self[text] = found
         return found
 
     def _resolve(self, text: str) -> str:
@@ -107,6 +121,7 @@ class Reader:
         "_get",
         "_keys",
         "_open",
+        "_total",
         "_unique",
         "_values",
         "_whole",
@@ -118,12 +133,22 @@ class Reader:
         self._whole = strict
         self._values, self._keys = _MEMOS[dialect]
         self._get: Callable[[], Any]
+        self._gained = self._total = 0
         self._reset()
 
     def _reset(self) -> None:
         self._anchors: dict[str, Any] = {}
         self._open: set[str] = set()
+        self._total += self._gained
         self._gained = 0
+
+    @property
+    def odd(self) -> int:
+        """How many scalars the other dialect's reader would have taken for something else.
+
+        Counted over all readers of the dialect: a difference says that it is worth a second look.
+        """
+        return self._values.odd + self._keys.odd
 
     def read(self, chunk: bytes | str) -> Reading | None:
         """The first document of `chunk`, or None if it holds none. Raises YamlError."""
@@ -293,6 +318,10 @@ class Reader:
         if self._gained > limits.ALIASED_NODES:
             raise Endless(
                 f"aliases add more than {limits.ALIASED_NODES} nodes to one document", *at(event)
+            )
+        if self._total + self._gained > limits.ALIASED_TOTAL:
+            raise Endless(
+                f"aliases add more than {limits.ALIASED_TOTAL} nodes to one stream", *at(event)
             )
         return value
 
