@@ -202,13 +202,13 @@ class Conversion:
     def _text(self, node: Mapping[str, Any], at: Path, out: Json) -> None:
         """Format and pattern."""
         name = f"crd-{node.get('format')}"
-        if name in formats.CUSTOM and "type" in node:
+        if name in formats.CUSTOM:
             out["format"] = name
         pattern = node.get("pattern")
-        if not isinstance(pattern, str) or not pattern:
+        if not pattern:
             return
         try:
-            out["pattern"] = goregex.translate(pattern)
+            out["pattern"] = goregex.translate(str(pattern))
             out["x-go-pattern"] = pattern
         except goregex.Untranslatable as e:
             self.unchecked(pattern, (*at, "pattern"), str(e))

@@ -64,6 +64,36 @@ def rules(properties: dict[str, Any], spec: Any, **more: Any) -> list[tuple[str,
             {"a": "5"},
             "pattern-mismatch",
         ),
+        (
+            {
+                "a": {
+                    "anyOf": [{"type": "integer"}, {"type": "string"}],
+                    "x-kubernetes-int-or-string": True,
+                    "nullable": True,
+                }
+            },
+            {"a": None},
+            {"a": []},
+            "wrong-type",
+        ),
+        (  # alternatives that say more than the types stay
+            {
+                "a": {
+                    "anyOf": [{"type": "integer", "minimum": 5}, {"type": "string"}],
+                    "x-kubernetes-int-or-string": True,
+                }
+            },
+            {"a": 5},
+            {"a": 4},
+            "schema-combination",
+        ),
+        # formats in alternatives, which have no type
+        (
+            {"a": {"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}},
+            {"a": "::1"},
+            {"a": "x"},
+            "schema-combination",
+        ),
         # null: where it is nullable, or has a default
         ({"a": {"type": "string", "nullable": True}}, {"a": None}, {"a": 1}, "wrong-type"),
         ({"a": {"type": "string", "default": "x"}}, {"a": None}, {"a": 1}, "wrong-type"),
