@@ -49,6 +49,7 @@ class Stage:
     name: str
     status: Status | None = None
     text: str = ""
+    moved: int = 0
 
     def say(self, text: str) -> None:
         """Set what the finished stage reports."""
@@ -67,6 +68,7 @@ class Console:
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     quiet: bool = False
     least: Severity = Severity.WARNING
+    under_way: Stage | None = None
 
     def line(self, text: str) -> None:
         """Print one line, made safe."""
@@ -84,7 +86,7 @@ class Console:
     @contextmanager
     def stage(self, name: str) -> Iterator[Stage]:
         """Run a stage: a spinner on a terminal, one line when it is done, nothing if it fails."""
-        stage = Stage(name)
+        stage = self.under_way = Stage(name)
         if self.quiet or not self.stream.isatty():
             yield stage
         else:
@@ -95,6 +97,13 @@ class Console:
                 yield stage
         if stage.text:
             self.note(f"{name:<9} {stage.text}")
+
+    def moved(self, count: int) -> None:
+        """Show that `count` more bytes have moved, on a terminal only; from any thread."""
+        stage = self.under_way
+        if stage is not None and stage.status is not None:
+            stage.moved += count
+            stage.progress(size(stage.moved))
 
     def findings(self, report: Report) -> None:
         """Print what is at least as important as `least`: place, rule, words, hint."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +53,7 @@ class Connections:
     ca_file: str = ""
     plain_http: tuple[str, ...] = ()
     debug_http: bool = False
+    sent: Callable[[int], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def store(self, reference: Reference, *, write: bool) -> RegistryStore:
@@ -77,7 +78,7 @@ class Connections:
         )
         debug = (lambda line: print(line, file=sys.stderr)) if self.debug_http else None
         credentials = Credentials(self._files(), Helpers(dict(self.environment)))
-        return Registries(Transport(settings, debug=debug), credentials)
+        return Registries(Transport(settings, debug=debug, sent=self.sent), credentials)
 
     def _home(self) -> Path | None:
         home = self.environment.get("HOME")

@@ -228,8 +228,22 @@ def test_a_reader_who_goes_away_is_not_a_bug(monkeypatch: pytest.MonkeyPatch) ->
 def test_on_a_terminal_a_stage_shows_a_spinner(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: True)
-    with Console(stream).stage("packing") as stage:
+    console = Console(stream)
+    console.moved(1)
+    with console.stage("packing") as stage:
         stage.progress("half")
         assert stage.status is not None
+        console.moved(1024)
+        console.moved(512)
+        assert str(stage.status.status) == "packing 1.5 KiB"
         stage.say("done")
     assert stream.getvalue().endswith("packing   done\n")
+    assert "KiB" not in plain_run(console)
+
+
+def plain_run(console: Console) -> str:
+    """What the same says in a pipe."""
+    console.stream = stream = io.StringIO()
+    with console.stage("packing"):
+        console.moved(1024)
+    return stream.getvalue()

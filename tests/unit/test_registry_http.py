@@ -377,6 +377,16 @@ def test_debug_says_one_line_a_request_and_no_secret(server: Registry) -> None:
     assert SECRET not in "".join(lines)
 
 
+def test_every_byte_of_a_streamed_body_is_told_as_it_is_sent(server: Registry) -> None:
+    told: list[int] = []
+    client = Transport(Settings(), sent=told.append)
+    answer = client.exchange(
+        "POST", Url.parse(f"{server.url}/v2/"), headers={}, body=lambda: [b"abc", b"de"], size=5
+    )
+    answer.finish()
+    assert told == [3, 2]
+
+
 def _closed_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

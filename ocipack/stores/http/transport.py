@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -68,7 +68,8 @@ class Transport:
     """Every exchange of a run goes through one of these; safe for threads.
 
     `debug` is called with one line per exchange: method, address without secrets, status,
-    milliseconds until the headers came, bytes sent and announced.
+    milliseconds until the headers came, bytes sent and announced. `sent` is called with the
+    number of bytes of each piece of a streamed body that is handed on, from any thread.
     """
 
     def __init__(
@@ -77,8 +78,10 @@ class Transport:
         *,
         patience: Patience | None = None,
         debug: Callable[[str], None] | None = None,
+        sent: Callable[[int], None] | None = None,
     ) -> None:
         self.settings = settings or Settings()
+        self._sent = sent
         self.patience = patience or Patience(self.settings.tries, self.settings.patience)
         self._debug = debug
         self._gate = Gate(self.settings.allowed)
@@ -186,7 +189,7 @@ class Transport:
         if body is not None:
             size = len(body) if isinstance(body, bytes) else size
             sent["Content-Length"] = str(size)
-        content = body if body is None or isinstance(body, bytes) else body()
+        content = body if body is None or isinstance(body, bytes) else self._counted(body())
         began = self.patience.monotonic()
         try:
             response = pool.urlopen(
@@ -210,6 +213,9 @@ class Transport:
         answer = Answer(response, at)
         self._note(at, str(answer.status), began, size, answer.length)
         return answer
+
+    def _counted(self, pieces: Iterable[bytes]) -> Iterable[bytes]:
+        return pieces if self._sent is None else _telling(pieces, self._sent)
 
     def _note(self, at: Attempt, how: str, began: float, out: int, back: int | None) -> None:
         if self._debug is not None:
@@ -258,6 +264,13 @@ class Transport:
 
         kind = _SecurePool if own is not None else _PlainPool
         return kind(url.host, url.port, timeout=waits, maxsize=count, check=check, **secure)
+
+
+def _telling(pieces: Iterable[bytes], sent: Callable[[int], None]) -> Iterator[bytes]:
+    """Pass `pieces` on, saying how many bytes each has once the next one is asked for."""
+    for piece in pieces:
+        yield piece
+        sent(len(piece))
 
 
 def _proxied(proxy: str, **settings: Any) -> urllib3.ProxyManager:
