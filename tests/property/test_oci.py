@@ -6,8 +6,7 @@ import contextlib
 import json
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ocipack.errors import IntegrityError, Misuse
 from ocipack.oci import jsontext
