@@ -5,12 +5,14 @@ The numbers are the checks of `ocipack.k8s.kustomization`.
 
 from __future__ import annotations
 
+import json
 from typing import NoReturn
 
 import pytest
 
 from ocipack.errors import Rejected
 from ocipack.k8s.kustomization import walk as walking
+from ocipack.k8s.kustomization.paths import View
 from ocipack.k8s.kustomization.walk import Root
 from ocipack.render import render
 from ocipack.report import Finding
@@ -293,6 +295,31 @@ DOCUMENT_OR_PATH = {
 @pytest.mark.parametrize("text", DOCUMENT_OR_PATH.values(), ids=DOCUMENT_OR_PATH.keys())
 def test_a_string_that_kustomize_may_take_for_a_path(text: str) -> None:  # check 7
     assert one(text).rule.startswith("kustomization-")
+
+
+LEADS_OUT = {
+    "an alias to nothing": "{kind: A, metadata: {name: x}, y: *none} # /../../../secret.yaml",
+    "a list that is none": "{kind: AList, metadata: {name: x}, items: 5} # /../../../secret.yaml",
+    "a string": '{kind: A, metadata: {name: x}, y: "/../../../secret.yaml", z: *none}',
+    "just outside": "{kind: A, metadata: {name: x}} # /../../..",
+    "another line": "kind: A\nmetadata: {name: x}\n---\nkind: A # /../../../s\nmetadata: {name: x}",
+}
+
+
+@pytest.mark.parametrize("document", LEADS_OUT.values(), ids=LEADS_OUT.keys())
+@pytest.mark.parametrize("field", ["patchesStrategicMerge", "transformers", "generators"])
+def test_a_document_that_is_a_path_out_of_the_tree_too(field: str, document: str) -> None:
+    # check 7: kustomize reads the file if it does not like the document
+    found = one(f"{field}: [{json.dumps(document)}]")
+    assert (found.rule, found.pointer) == ("kustomization-outside", f"/{field}/0")
+
+
+def test_a_document_may_speak_of_paths() -> None:
+    document = "{kind: ConfigMap, metadata: {name: c}, data: {a: ../b, c: /../d, e: https://f}}"
+    files = {"k.yaml": CM, "kustomization.yaml": f"patchesStrategicMerge: ['{document}']"}
+    walk = walking.Walk(View.of(files), lambda name: files[name].encode())
+    assert walking.confined(None, walk)
+    assert walk.report.ok
 
 
 def test_two_kustomizations_in_one_directory() -> None:

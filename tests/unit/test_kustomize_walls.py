@@ -133,6 +133,23 @@ def test_open_plugins_reach_nothing(
     assert not listener.asked
 
 
+UNREADABLE = {
+    "an alias to nothing": "{kind: A, metadata: {name: c}, y: *none} # /../../secret.yaml",
+    "a list that is none": "{kind: AList, metadata: {name: c}, items: 5} # /../../secret.yaml",
+}
+
+
+@pytest.mark.parametrize("document", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_document_that_kustomize_takes_for_a_path(
+    document: str, top: Path, kustomize: Kustomize
+) -> None:
+    text = f"resources: [c.yaml]\npatchesStrategicMerge:\n- '{document}'\n"
+    (top / "kustomization.yaml").write_text(text)
+    assert CANARY in kustomize.build(Root("")).decode()
+    with pytest.raises(Rejected, match="was not started"):
+        render(["c.yaml", "kustomization.yaml"], lambda n: (top / n).read_bytes(), kustomize.build)
+
+
 def test_without_the_first_wall_kustomize_would_read_it(top: Path, kustomize: Kustomize) -> None:
     """The reason for all this, and the proof that the canary would be seen."""
     text = "configMapGenerator: [{name: a, files: [../secret.yaml]}]"

@@ -79,11 +79,16 @@ class View:
             raise _missing(text)
         return path
 
+    def is_outside(self, base: str, text: str) -> bool:
+        """Whether `text`, joined and cleaned as Go does it, leads out of the tree."""
+        path = posixpath.normpath(posixpath.join(base, text))
+        return path.startswith(("../", "/")) or path == ".."
+
     def _resolve(self, base: str, text: str) -> str:
         """Check 3 and check 4: `text` is a plain relative path that stays inside."""
         _check_form(text)
         path = posixpath.normpath(posixpath.join(base, text))
-        if path == ".." or path.startswith("../"):
+        if self.is_outside(base, text):
             raise PathError(
                 "kustomization-outside",
                 f"{shown(text)} leads out of the tree",

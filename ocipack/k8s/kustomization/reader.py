@@ -178,10 +178,27 @@ class _Inspector:
             message = f"{shown(node.text)} is not text to every reader"
             hint = "put it in quotes"
             self.refuse("kustomization-ambiguous", message, node.place, path, hint)
-        elif names is Names.PLUGIN and _is_document(node.text):
-            self.plugin_documents(node.text.encode(), node.place.line)
-        elif names is not Names.PATCH or not _is_document(node.text):
+        elif names in (Names.PLUGIN, Names.PATCH) and _is_document(node.text):
+            self._document(node, names, path)
+        else:
             self._take(node, names, path)
+
+    def _document(self, node: Scalar, names: Names, path: tuple[str | int, ...]) -> None:
+        """Check 7: a document, which is harmless even if kustomize takes it for a path after all.
+
+        It does so with whatever it cannot read as objects, for reasons that are its own (an alias
+        to nothing, a list that is none, an object twice), and then cuts at `..` as with any path.
+        """
+        if self.view.is_outside(self.base, node.text):
+            self.refuse(
+                "kustomization-outside",
+                f"{shown(node.text)} leads out of the tree, should kustomize take it for a path",
+                node.place,
+                path,
+                "put the document into a file of its own",
+            )
+        elif names is Names.PLUGIN:
+            self.plugin_documents(node.text.encode(), node.place.line)
 
     def _take(self, node: Scalar, names: Names, path: tuple[str | int, ...]) -> None:
         """Check 5: the path names what the tree holds."""
