@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jsonschema_rs
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from things import check, definition
 
 from ocipack.errors import IntegrityError
@@ -47,6 +47,7 @@ KINDS = st.sampled_from(
 )
 
 
+@settings(deadline=None)  # a kind is compiled when its first object comes
 @given(KINDS, st.dictionaries(KEYS, VALUES, max_size=5))
 def test_rules_never_fail_on_an_object(kind: tuple[str, str], value: dict[str, Any]) -> None:
     resource = Resource({"apiVersion": kind[0], "kind": kind[1], **value})
@@ -55,6 +56,7 @@ def test_rules_never_fail_on_an_object(kind: tuple[str, str], value: dict[str, A
             assert finding.message
 
 
+@settings(deadline=None)  # a kind is compiled when its first object comes
 @given(st.dictionaries(st.sampled_from(["group", "names", "versions", "scope"]), VALUES))
 def test_definitions_are_read_or_refused(spec: dict[str, Any]) -> None:
     value = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
@@ -66,6 +68,7 @@ def test_definitions_are_read_or_refused(spec: dict[str, Any]) -> None:
     schemas.apis.add(kinds)
 
 
+@settings(deadline=None)  # a kind is compiled when its first object comes
 @given(
     st.dictionaries(
         st.sampled_from(["type", "properties", "items", "enum", "pattern", "anyOf", "format"]),
@@ -84,6 +87,7 @@ def test_schemas_are_converted_or_refused(schema: dict[str, Any]) -> None:
 PATTERNS = st.text(alphabet=r"ab01()[]{}|*+?.^$\-:=<>PQEdwszAnsi,&~#é ", max_size=14)
 
 
+@settings(deadline=None)  # a kind is compiled when its first object comes
 @given(PATTERNS)
 def test_patterns_are_translated_or_refused(pattern: str) -> None:
     try:
