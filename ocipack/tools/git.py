@@ -7,11 +7,13 @@ Remotes are read as configured: `insteadOf` may put a token into them.
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from ocipack.errors import Denied, Unavailable
+from ocipack.errors import Denied, Rejected, Unavailable
 from ocipack.flux.origin import Checkout
 from ocipack.report import Finding, Report, Severity
 
@@ -47,8 +49,8 @@ def look(directory: str, *, environment: Mapping[str, str], timeout: float = TIM
 
     `.git` may be above `directory`. Without git, outside of a repository, in a bare one or before
     the first commit there is no checkout. Denied if git refuses to read the repository because
-    someone else owns it; Unavailable if git fails otherwise or takes longer than `timeout`
-    seconds.
+    someone else owns it; Rejected if the repository is part of the tree; Unavailable if git fails
+    otherwise or takes longer than `timeout` seconds.
     """
     git = _Git(directory, _environment(environment), timeout)
     try:
@@ -57,10 +59,11 @@ def look(directory: str, *, environment: Mapping[str, str], timeout: float = TIM
         return _nothing("git is not installed")
     if not inside.startswith("true"):
         return _nothing("not a git work tree")
+    _refuse_embedded(directory, git.ask("rev-parse", "--absolute-git-dir").removesuffix("\n"))
     prefix = inside.partition("\n")[2].removesuffix("\n")
     if not git.ask("rev-parse", "--verify", "--quiet", "HEAD", empty=True):
         return _nothing("the repository has no commit")
-    time, commit = git.ask("rev-list", "--timestamp", "--max-count=1", "HEAD").split()
+    time, commit = git.ask("rev-list", "--timestamp", "--max-count=1", "HEAD", "--").split()
     return Found(
         Checkout(
             commit,
@@ -76,6 +79,21 @@ def look(directory: str, *, environment: Mapping[str, str], timeout: float = TIM
 
 _OUTSIDE = ("not a git repository", "must be run in a work tree")
 _UNTAGGED = ("no tag exactly matches", "No names found", "cannot describe")
+
+
+def _refuse_embedded(directory: str, found: str) -> None:
+    """Refuse a repository without `.git` around `directory`: a tree can bring one along.
+
+    Files called HEAD, config, objects and refs are enough for git to take what is beside them for
+    a repository, and its `config` may name programs that `git status` runs (a clean filter). Git
+    itself never checks out a `.git`, so a repository that has one was made here.
+    """
+    if Path(os.path.realpath(directory)).is_relative_to(os.path.realpath(found)):
+        raise Rejected(
+            f"{directory}: git takes {found} for a repository, and a tree can bring such a one "
+            "along: its config can run programs",
+            hint="remove HEAD, config, objects and refs from that directory, or pack another one",
+        )
 
 
 def _environment(caller: Mapping[str, str]) -> dict[str, str]:

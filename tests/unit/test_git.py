@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ocipack.errors import Denied, Unavailable
+from ocipack.errors import Denied, Rejected, Unavailable
 from ocipack.flux.origin import Checkout
 from ocipack.tools import git
 
@@ -276,6 +276,34 @@ def test_nothing_that_a_repository_configures_runs(
     (repo / "b.yaml").touch()
     look(repo, environment)
     assert not (home / "sprung").exists()
+
+
+def test_a_repository_that_the_tree_brings_along_runs_nothing(
+    repo: Path, home: Path, run: Run, committed: str, environment: dict[str, str]
+) -> None:
+    assert committed
+    bare, sub = repo / "deploy", repo / "deploy/apps"
+    run("init", "-q", "--bare", str(bare))
+    sub.mkdir()
+    (sub / ".gitattributes").write_text("*.yaml filter=x\n")
+    (sub / "a.yaml").write_text("a")
+    here = ("-C", "deploy", "--git-dir=.", "--work-tree=.")
+    run(*here, "add", "apps")
+    run(*here, "commit", "-q", "-m", "one")
+    with (bare / "config").open("a") as config:
+        config.write(f'[core]\nbare = false\nworktree = "{bare}"\n')
+        config.write(f'[filter "x"]\nclean = touch "{home}/sprung"; cat\n')
+    os.utime(sub / "a.yaml", (1, 1))  # as after a checkout: git looks at the content again
+    for place in (bare, sub):
+        with pytest.raises(Rejected, match="can run programs"):
+            git.look(str(place), environment=environment)
+    assert not (home / "sprung").exists()
+
+
+def test_a_file_called_head(repo: Path, committed: str, environment: dict[str, str]) -> None:
+    (repo / "HEAD").write_text("no reference")
+    found = look(repo, environment)
+    assert (found.commit, found.changed) == (committed, ("HEAD",))
 
 
 def test_the_index_is_not_written(repo: Path, committed: str, environment: dict[str, str]) -> None:
