@@ -24,12 +24,41 @@ class Severity(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Excuse:
+    """Why a finding does not count: who says so, until which day, and where that is written.
+
+    `until` is an ISO date, the last day on which it holds; `place` is `file:line:column` of the
+    ignore; `severity` is what the finding would be without it; `in_source` says whether it
+    stands as a comment beside what it excuses, rather than in the project file.
+    """
+
+    owner: str
+    reason: str
+    until: str
+    place: str
+    severity: Severity
+    in_source: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "owner": self.owner,
+            "reason": self.reason,
+            "until": self.until,
+            "place": self.place,
+            "severity": self.severity.value,
+            "by": "comment" if self.in_source else "project",
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One fact that someone may have to act on.
 
     `rule` is a stable slug. `file`, `line` and `column` (from 1; 0 is unknown) point into the
     tree as packed, `pointer` is an RFC 6901 JSON pointer into the object, `subject` names the
     object (`kind namespace/name`), the reference or the digest that the finding is about.
+    `ignored` says who excused it; such a finding is a note.
     """
 
     rule: str
@@ -41,6 +70,7 @@ class Finding:
     pointer: str = ""
     subject: str = ""
     hint: str = ""
+    ignored: Excuse | None = None
 
     @property
     def place(self) -> str:
@@ -64,11 +94,13 @@ class Finding:
     def as_dict(self) -> dict[str, Any]:
         """The JSON form: every field that says something, in the order of the class."""
         pairs = ((f.name, getattr(self, f.name)) for f in fields(self))
-        return {
-            name: value.value if isinstance(value, Severity) else value
-            for name, value in pairs
-            if value not in ("", 0)
-        }
+        return {name: _plain(value) for name, value in pairs if value not in ("", 0, None)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Excuse):
+        return value.as_dict()
+    return value.value if isinstance(value, Severity) else value
 
 
 @dataclass(frozen=True, slots=True)

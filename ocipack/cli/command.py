@@ -10,18 +10,23 @@ from typing import Any
 import click
 
 from ocipack.cli.console import Console
-from ocipack.cli.outcome import Outcome, Output, document, failure, outputs, pretty, report_of
+from ocipack.cli.outcome import FORMATS, Outcome, Output, Result, outputs, report_of
 from ocipack.cli.registries import Connections, options
-from ocipack.errors import OcipackError
+from ocipack.errors import OcipackError, Unavailable
 
 
 @dataclass
 class App:
-    """One run: who is listening, and where results go."""
+    """One run: who is listening, where results go, and what files of findings count from.
+
+    A command that finds things in the files of a directory sets `base` to it, as it was given:
+    forms that annotate files need paths from where the command was run.
+    """
 
     console: Console = field(default_factory=Console)
     outputs: tuple[Output, ...] = (Output("text"),)
     registries: Connections = field(default_factory=Connections)
+    base: str = ""
 
 
 def command(function: Callable[..., Outcome], *, connects: bool = True) -> click.Command:
@@ -38,7 +43,10 @@ def command(function: Callable[..., Outcome], *, connects: bool = True) -> click
         app.console.quiet = values.pop("quiet")
         if connects:
             app.registries = Connections(
-                values.pop("ca_file"), values.pop("plain_http"), debug_http=values.pop("debug_http")
+                values.pop("ca_file"),
+                values.pop("plain_http"),
+                debug_http=values.pop("debug_http"),
+                sent=app.console.moved,
             )
         app.outputs = outputs(output)
         path = context.command_path.removeprefix("ocipack ").split(" ", 1)[-1]
@@ -46,11 +54,12 @@ def command(function: Callable[..., Outcome], *, connects: bool = True) -> click
             outcome = function(app, **values)
         except OcipackError as error:
             app.console.findings(report_of(error))
-            _emit(app, pretty(failure(path, error)), "")
+            _emit_failure(app, Result.failed(path, error, app.base))
             raise
         app.console.findings(outcome.report)
         app.console.table(outcome.summary)
-        _emit(app, pretty(document(path, outcome)), outcome.text)
+        for one in app.outputs:
+            one.put(Result(path, outcome, base=app.base))
         return outcome.code
 
     invoke.__doc__ = function.__doc__
@@ -62,16 +71,18 @@ def command(function: Callable[..., Outcome], *, connects: bool = True) -> click
             ["--output"],
             multiple=True,
             metavar="FORMAT[=PATH]",
-            help="Write the result as text or json, to standard output or a file; repeatable.",
+            help=f"Write the result as {', '.join(FORMATS)}, "
+            "to standard output or a file; repeatable.",
         ),
         click.Option(["--quiet", "-q"], is_flag=True, help="Print only warnings and errors."),
     ]
     return made
 
 
-def _emit(app: App, structured: str, text: str) -> None:
+def _emit_failure(app: App, result: Result) -> None:
+    """Write a failure; a place that cannot be written must not hide why the command failed."""
     for output in app.outputs:
-        if output.format == "json":
-            output.write(structured)
-        elif text:
-            output.write(text if text.endswith("\n") else f"{text}\n")
+        try:
+            output.put(result)
+        except Unavailable as error:
+            app.console.warn(str(error))

@@ -18,14 +18,22 @@ from ocipack.report import Finding, Report, Severity
 if TYPE_CHECKING:
     from rich.status import Status
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_COMMAND = re.compile(r"^(\s*):(?=:)|(?<=#)#(?=\[|vso\[)", re.MULTILINE)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _KIB = 1024
 
 
 def plain(text: str) -> str:
-    """Make text from elsewhere safe to show: no control or direction characters."""
-    return _CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
+    """Make text from elsewhere safe to show: no control or direction characters.
+
+    Nor what CI runners take for their own commands: lines that begin with `::`, and `##[` and
+    `##vso[` anywhere.
+    """
+    shown = _CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
+    return _COMMAND.sub(lambda m: "\\u0023" if m[1] is None else f"{m[1]}\\u003a", shown)
 
 
 def size(count: float) -> str:

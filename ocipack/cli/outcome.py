@@ -1,25 +1,34 @@
-"""What a command gives back, and the forms in which it is written.
+"""What a command gives back, and where it is written in which form.
 
-Every command returns an Outcome. In text form its `line` alone goes to standard output, so that
+Every command returns an Outcome. In text form its `text` alone goes to standard output, so that
 commands chain: those that make, move or prove an artifact print its pinned place, and every
-command that takes a place accepts `-` to read one from standard input. `--output json[=PATH]`
-writes one JSON document instead (docs/output.md), also when the command fails.
+command that takes a place accepts `-` to read one from standard input. `--output FORMAT[=PATH]`
+writes other forms (docs/output.md), also when the command fails; each is a module of
+`ocipack.cli.formats`, loaded when it is asked for.
 """
 
 from __future__ import annotations
 
-import json
+import posixpath
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ocipack.errors import Misuse, OcipackError, Rejected, Unavailable
-from ocipack.report import Report
+from ocipack.report import Finding, Report
 
-SCHEMA = "ocipack.dev/result/v1"
-FORMATS = ("text", "json")
+FORMATS = {
+    "text": "plain_text",
+    "json": "json_document",
+    "junit": "junit",
+    "sarif": "sarif",
+    "github": "github",
+    "markdown": "markdown",
+}
+"""Every form, and its module in `ocipack.cli.formats`, whose `write` takes a Result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,9 @@ class Outcome:
 
     `text` is what text form prints (empty: nothing), `data` the members of the JSON form,
     `report` the findings, `code` the exit code of a command that ran to its end, and `summary` a
-    table for people: names and values, those without a value left out.
+    table for people: names and values, those without a value left out. `failures` are the parts
+    that ended in an error, by name, when others did not; `checked` are the objects that were
+    looked at, each with its file, so that a form can also say what is good.
     """
 
     text: str = ""
@@ -36,6 +47,44 @@ class Outcome:
     report: Report = field(default_factory=Report)
     code: int = 0
     summary: Sequence[tuple[str, str]] = ()
+    failures: Sequence[tuple[str, OcipackError]] = ()
+    checked: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A command that has ended, for a form to write: with an Outcome, or with an `error`.
+
+    `base` is the directory that the files of findings count from, as it was given.
+    """
+
+    command: str
+    outcome: Outcome
+    error: OcipackError | None = None
+    base: str = ""
+
+    @classmethod
+    def failed(cls, command: str, error: OcipackError, base: str = "") -> Result:
+        """The result of a command that was refused or could not decide."""
+        outcome = Outcome(report=report_of(error), code=error.exit_code)
+        return cls(command, outcome, error, base)
+
+    @property
+    def report(self) -> Report:
+        """Every finding, those of failed parts too."""
+        return sum((report_of(error) for _, error in self.outcome.failures), self.outcome.report)
+
+    @property
+    def failures(self) -> list[tuple[str, OcipackError]]:
+        """What ended in an error: the command, or its parts by name."""
+        own = [(f"ocipack {self.command}", self.error)] if self.error is not None else []
+        return [*own, *self.outcome.failures]
+
+    def path(self, finding: Finding) -> str:
+        """The finding's file as seen from where the command was run; empty if it has none."""
+        if not finding.file:
+            return ""
+        return posixpath.normpath(posixpath.join(self.base, finding.file))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +105,13 @@ class Output:
             )
         return cls(name, Path(path) if path else None)
 
+    def put(self, result: Result) -> None:
+        """Write `result` in this form; Unavailable if the file cannot be written."""
+        form = import_module(f"ocipack.cli.formats.{FORMATS[self.format]}")
+        text: str = form.write(result)
+        if text or self.path is not None:
+            self.write(text)
+
     def write(self, text: str) -> None:
         """Write `text`; Unavailable if the file cannot be written."""
         if self.path is None:
@@ -63,7 +119,7 @@ class Output:
             sys.stdout.flush()
             return
         try:
-            self.path.write_text(text, encoding="utf-8")
+            self.path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
         except OSError as e:
             raise Unavailable(f"{self.path}: {e.strerror or e}") from e
 
@@ -82,28 +138,6 @@ def outputs(texts: tuple[str, ...]) -> tuple[Output, ...]:
     return found
 
 
-def document(command: str, outcome: Outcome) -> dict[str, Any]:
-    """The JSON form of a command that ran to its end."""
-    return {
-        "schema": SCHEMA,
-        "command": command,
-        "exitCode": outcome.code,
-        **outcome.data,
-        "findings": [finding.as_dict() for finding in outcome.report.findings],
-    }
-
-
-def failure(command: str, error: OcipackError) -> dict[str, Any]:
-    """The JSON form of a command that was refused or could not decide."""
-    return {
-        "schema": SCHEMA,
-        "command": command,
-        "exitCode": error.exit_code,
-        **failed(error),
-        "findings": [finding.as_dict() for finding in report_of(error).findings],
-    }
-
-
 def report_of(error: OcipackError) -> Report:
     """The findings behind a refusal; empty for every other error."""
     return (error.report if isinstance(error, Rejected) else None) or Report()
@@ -113,8 +147,3 @@ def failed(error: OcipackError) -> dict[str, Any]:
     """The member that says why: kind, message and, if there is one, hint."""
     said = {"kind": type(error).__name__, "message": str(error), "hint": error.hint}
     return {"error": {name: value for name, value in said.items() if value}}
-
-
-def pretty(document: Mapping[str, Any]) -> str:
-    """Serialise for people and machines alike: indented, members in their order."""
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

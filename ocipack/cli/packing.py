@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,6 +133,7 @@ def packed(app: App, workspace: Workspace, directory: str, how: Packing) -> Pack
     Warnings are printed at once. Rejected for a tree that git says differs from its commit,
     unless that is allowed.
     """
+    app.base = directory if Path(directory).is_dir() else posixpath.dirname(directory)
     with app.console.stage("pack") as stage:
         left_out = ignore.defaults("\n".join(how.ignored))
         found = snapshot(directory, left_out=left_out, symlinks=how.symlinks)

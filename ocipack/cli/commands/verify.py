@@ -95,6 +95,11 @@ def _outcome(found: Sequence[Location], results: Sequence[Verified | OcipackErro
         {"artifacts": [_described(location, result) for location, result in pairs]},
         sum(reports, Report()),
         min(codes, default=0),
+        failures=[
+            (str(location), result)
+            for location, result in pairs
+            if isinstance(result, OcipackError)
+        ],
     )
 
 
