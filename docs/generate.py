@@ -74,6 +74,7 @@ def cli() -> str:
 
 LIMITS = [
     ("Manifests and graphs", "ocipack.oci.store", "MANIFEST_LIMIT"),
+    ("Manifests and graphs", "ocipack.oci.jsontext", "DEPTH"),
     ("Manifests and graphs", "ocipack.oci.closure", "DEPTH"),
     ("Manifests and graphs", "ocipack.oci.closure", "NODES"),
     ("Manifests and graphs", "ocipack.oci.closure", "HELD"),

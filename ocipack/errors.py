@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from ocipack.report import Report
 
+_REASON = 300  # characters; the reason can quote content, which may be millions of them
+
 
 class OcipackError(Exception):
     """Base of every deliberate error: one sentence, the thing it is about, and what to do.
@@ -99,4 +101,5 @@ def malformed(what: str) -> Iterator[None]:
         yield
     except (Misuse, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         reason = f"{e.args[0]!r} is missing" if isinstance(e, KeyError) and e.args else str(e)
-        raise IntegrityError(f"{what}: {reason}") from e
+        cut = f"{reason[:_REASON]}…" if len(reason) > _REASON else reason
+        raise IntegrityError(f"{what}: {cut}") from e

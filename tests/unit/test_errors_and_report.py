@@ -39,6 +39,12 @@ def test_an_error_carries_a_hint_and_a_refusal_its_report() -> None:
     assert Misuse("x", hint="do").hint == "do"
 
 
+def test_a_reason_that_quotes_all_of_the_content_is_cut() -> None:
+    with pytest.raises(IntegrityError) as caught, malformed("the index"):
+        raise ValueError("x" * 1_000_000)
+    assert str(caught.value) == f"the index: {'x' * 300}…"
+
+
 @pytest.mark.parametrize(
     ("raised", "words"),
     [

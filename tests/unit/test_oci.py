@@ -199,11 +199,32 @@ def test_json_is_written_as_go_writes_it() -> None:
         b"\xff",
         b'{"a":1}trailing',
         b"[" * 100_000,
+        b"[" * 102 + b"]" * 102,
+        b'{"a":' * 102 + b"1" + b"}" * 102,
+        b"[1e999]",
+        b"-1e999",
+        b'"\xed\xa0\x80"',
+        b"\xef\xbb\xbf{}",
+        "{}".encode("utf-16"),
+        "{}".encode("utf-32-le"),
     ],
 )
 def test_json_that_two_readers_could_read_differently_is_refused(raw: bytes) -> None:
     with pytest.raises((ValueError, RecursionError)):
         jsontext.decode(raw)
+
+
+def test_json_may_be_as_deep_as_it_can_be_written_and_shown() -> None:
+    raw = b"[" * 100 + b"]" * 100
+    assert jsontext.encode(jsontext.decode(raw)) == raw
+
+
+def test_the_member_that_is_there_twice_is_found_at_once() -> None:
+    many = ",".join(f'"{number}":0' for number in range(300_000))  # hours, if each asks all others
+    with pytest.raises(ValueError, match="'299999' appears twice"):
+        jsontext.decode(f'{{{many},"299999":0}}'.encode())
+    with pytest.raises(ValueError, match=r"^member 'a{60}' appears twice$"):
+        jsontext.decode(f'{{"{"a" * 5000}":0,"{"a" * 5000}":0}}'.encode())
 
 
 @pytest.mark.parametrize(

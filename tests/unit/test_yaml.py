@@ -184,6 +184,8 @@ def test_keys_given_twice() -> None:
     assert refusal("{a: 1, 'a': 2}", KUBECTL).endswith("key 'a' is given twice")
     assert one("{a: 1, 'a': 2}", KUBECTL, strict=False) == {"a": 2}
     assert "given twice" in refusal('{"a": 1, "a": 2}', KUBECTL)
+    many = ",".join(f'"k{number}":0' for number in range(100_000))  # hours, if each asks all others
+    assert "given twice" in refusal(f'{{{many},"k99999":0}}', KUBECTL)
 
 
 def test_places_count_from_the_top_of_the_stream() -> None:

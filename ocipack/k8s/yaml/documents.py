@@ -197,9 +197,11 @@ class _Twice(ValueError):
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _Twice(f"key {twice!r} is given twice")
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise _Twice(f"key {name[:60]!r} is given twice")
+            seen.add(name)
     return found
 
 
