@@ -6,6 +6,7 @@ The store compares once more as it writes, so whoever moves a name in between is
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from ocipack.oci.descriptor import Descriptor
     from ocipack.oci.digest import Digest
     from ocipack.oci.store import Source, Store
+
+_RESERVED = re.compile(r"sha(?:256|512)-[0-9a-f]{64,}(?:\.\w+)?", re.ASCII)
+"""Names that verifiers look under: whoever moves one there takes all signatures of a digest away
+(sigstore/cosign, specs/SIGNATURE_SPEC.md; distribution-spec, "Referrers Tag Schema")."""
 
 _LONGEST = 128  # characters of a tag (distribution-spec, "Pulling manifests")
 
@@ -78,6 +83,11 @@ def _valid(name: str) -> str:
             f"not a tag: {name[:200]!r}",
             hint="a tag has at most 128 letters, digits, dots, dashes and underscores, and starts "
             "with neither a dot nor a dash",
+        )
+    if _RESERVED.fullmatch(name):
+        raise Misuse(
+            f"the tag {name} holds what is attached to that digest: its signatures, or a list",
+            hint="`ocipack sign` and `ocipack copy` write such tags; choose another name",
         )
     return name
 

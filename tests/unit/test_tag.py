@@ -36,6 +36,18 @@ def test_a_name_that_is_no_tag_is_misuse(name: str) -> None:
         standing(MemoryStore(), [name])
 
 
+@pytest.mark.parametrize("suffix", ["", ".sig", ".att", ".sbom"])
+@pytest.mark.parametrize("digest", ["sha256-" + "a" * 64, "sha512-" + "0" * 64])
+def test_a_name_that_verifiers_look_under_is_misuse(digest: str, suffix: str) -> None:
+    with pytest.raises(Misuse, match="attached to that digest"):
+        standing(MemoryStore(), [digest + suffix])
+
+
+@pytest.mark.parametrize("name", ["sha256-abc.sig", "v1-sha256-" + "a" * 64, "sha256"])
+def test_a_name_that_only_reminds_of_one_is_a_tag(name: str) -> None:
+    assert standing(MemoryStore(), [name]) == {name: None}
+
+
 class Writes(MemoryStore):
     """Notes the tags that are written."""
 
