@@ -6,6 +6,7 @@ TESTS = [
     "tests/unit/test_oci.py",
     "tests/unit/test_tag.py",
     "tests/unit/test_copy.py",
+    "tests/unit/test_copy_attached.py",
     "tests/unit/test_cli.py",
     "tests/unit/test_errors_and_report.py",
     "tests/chain/test_commands.py",
