@@ -59,6 +59,11 @@ class Server:
         """Whether it has the referrers API."""
         return self.kind == "refregd"
 
+    @property
+    def mounts(self) -> bool:
+        """Whether it mounts blobs, from the same repository too."""
+        return self.kind == "docker-registry"
+
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
