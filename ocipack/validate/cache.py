@@ -1,0 +1,78 @@
+"""Verdicts kept between runs, found again by what decides them.
+
+The key is a digest of everything that a verdict depends on: the content, the options, the
+definitions of custom kinds, and this program (its source and its schemas). An entry carries a
+digest of itself; one that was damaged, cut short or written by somebody else's version is not
+there. Where entries are kept is the caller's business, as is who may write there: whoever can
+write to the cache can make a bad manifest pass.
+
+An entry holds what a report would print, never the content itself.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from typing import Final
+
+from ocipack import __version__
+from ocipack.errors import IntegrityError
+from ocipack.validate.judge import Options
+from ocipack.validate.verdict import Verdict
+
+FORMAT: Final = "1"
+_SIZE: Final = 32  # bytes of SHA-256
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Two callables: `load` gives the entry of a key (hex) or None, `save` keeps one.
+
+    Neither raises: a cache that cannot be read or written is an empty one.
+    """
+
+    load: Callable[[str], bytes | None]
+    save: Callable[[str, bytes], None]
+
+    def find(self, key: str) -> Verdict | None:
+        """The verdict under `key`, None if there is none that is whole."""
+        entry = self.load(key)
+        if entry is None or sha256(key.encode() + entry[_SIZE:]).digest() != entry[:_SIZE]:
+            return None
+        try:
+            return Verdict.load(entry[_SIZE:])
+        except IntegrityError:
+            return None
+
+    def keep(self, key: str, verdict: Verdict) -> None:
+        """Keep `verdict`, unless it says something about other files than its own."""
+        if not verdict.strays:
+            body = verdict.dump()
+            self.save(key, sha256(key.encode() + body).digest() + body)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Makes keys: `context` is the digest of all that is the same for every file of a run."""
+
+    context: bytes
+
+    @classmethod
+    def of(cls, options: Options, definitions: list[bytes]) -> Keys:
+        """Keys for runs with these options and these digests of definitions of custom kinds."""
+        parts = (FORMAT, __version__, _program(), repr(options), *(d.hex() for d in definitions))
+        return cls(sha256("\n".join(parts).encode()).digest())
+
+    def key(self, content: bytes, *, named: bool) -> str:
+        """The key of a file whose SHA-256 is `content`."""
+        return sha256(self.context + content + bytes([named])).hexdigest()
+
+
+@cache
+def _program() -> str:
+    """A digest of the schemas; the version stands for the code."""
+    data = pkgutil.get_data("ocipack.k8s.schemas", "kubernetes.xz")
+    return sha256(data or b"").hexdigest()

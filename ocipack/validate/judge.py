@@ -1,0 +1,250 @@
+"""One file or stream: read it, apply every rule, say where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from ocipack.errors import IntegrityError
+from ocipack.k8s.resource import Resource, resources
+from ocipack.k8s.yaml.documents import Document, parsed, read, split
+from ocipack.k8s.yaml.events import YamlError
+from ocipack.k8s.yaml.pieces import WIDE, Piece, cut
+from ocipack.k8s.yaml.scalars import Dialect
+from ocipack.k8s.yaml.values import Reader
+from ocipack.report import Finding, Severity
+from ocipack.validate import confidential, images, objects
+from ocipack.validate.checks import checks
+from ocipack.validate.schema import SchemaCheck
+from ocipack.validate.unportable import FOLDED, unportable
+from ocipack.validate.verdict import Known, Shape, Verdict
+
+UNREADABLE: Final = "yaml-unreadable"
+UNPORTABLE: Final = "yaml-unportable"
+NO_OBJECT: Final = "not-an-object"
+
+_MARKS: Final = (b"apiVersion", b"kind")
+_COMMENTS: Final = re.compile(rb"(?:[ \t]*(?:(?:---|\.\.\.)?[ \t]*(?:#[^\n]*)?)\r?(?:\n|\Z))*\Z")
+_CLAIM: Final = re.compile(rb"""^[ \t{,]*["']?(?:apiVersion|kind)["']?[ \t]*:""", re.MULTILINE)
+_SOPS: Final = b"ENC[AES256_GCM,"
+
+Rule = Callable[[Resource], Iterable[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What decides a verdict beside the content and the definitions of custom kinds.
+
+    `kubernetes` is the target version (empty: the newest known), `skip` names kinds (`Kind` or
+    `group/version/Kind`) whose objects are counted but not judged.
+    """
+
+    kubernetes: str = ""
+    dialect: Dialect = Dialect.FLUX
+    require_schema: bool = False
+    skip: tuple[str, ...] = ()
+
+    def skips(self, resource: Resource) -> bool:
+        """Whether objects of this kind are passed over."""
+        kind = resource.kind
+        return kind in self.skip or f"{resource.api_version}/{kind}" in self.skip
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges what comes from files as it is there, before anything renders or decrypts it."""
+
+    options: Options
+    schemas: SchemaCheck
+    _rules: tuple[Rule, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rules = (
+            objects.identity,
+            *checks(self.schemas),
+            _demoted(confidential.plaintext, Severity.WARNING),
+            _demoted(images.pinned, Severity.NOTE, images.DIGEST),
+        )
+
+    def file(self, data: bytes, *, named: bool) -> Verdict:
+        """Judge a file that is in memory; `named` by the user, not found in a directory.
+
+        A file that was only found may be anything: unless it claims to be a Kubernetes object
+        it is OTHER, and nothing is found in it.
+        """
+        if not named and (shape := _no_manifest(data)):
+            return Verdict(shape)
+        if self.options.dialect is Dialect.KUBECTL and data.lstrip()[:1] == b"{":
+            verdict = self._json(data)
+        else:
+            verdict = self.part(cut((data,), self.options.dialect), 0)
+        verdict.settle(named=named)
+        return verdict
+
+    def part(self, pieces: Iterable[Piece], first: int) -> Verdict:
+        """Judge some pieces of a stream; the first of them is its piece number `first`."""
+        verdict = self._begun()
+        reader = Reader(self.options.dialect)
+        for index, piece in enumerate(pieces, first):
+            before = reader.odd
+            try:
+                document = parsed(reader, _text(piece, self.options.dialect), index)
+            except YamlError as e:
+                _unreadable(e, piece, verdict)
+                continue
+            if document is not None:
+                self._document(document, verdict, odd=reader.odd != before)
+        return self._ended(verdict)
+
+    def documents(self, documents: Iterable[tuple[Document, bool]], *, named: bool) -> Verdict:
+        """Judge the documents of a file that were read already: each, and whether it is odd."""
+        verdict = self._begun()
+        for document, odd in documents:
+            self._document(document, verdict, odd=odd)
+        self._ended(verdict).settle(named=named)
+        return verdict
+
+    def _document(self, document: Document, verdict: Verdict, *, odd: bool) -> None:
+        """Judge one document and add to `verdict`; `odd` if its text may be unportable."""
+        verdict.documents += 1
+        found: list[Finding] = []
+        try:
+            for resource in resources((document,), self.options.dialect):
+                found += self._resource(resource, document, verdict)
+                odd = odd or _retold(resource, document)
+        except IntegrityError as e:
+            text = str(e).partition(": ")[2] or str(e)
+            found.append(Finding(NO_OBJECT, text, line=document.line))
+        chunk = document.chunk
+        if (odd or FOLDED.search(chunk)) and not chunk.startswith(WIDE):
+            found += _warned(document)
+        if self._claims(document.value):
+            verdict.claims += 1
+            _place(found, document, verdict, verdict.findings)
+        else:
+            found = found or [Finding("object-identity", "not a Kubernetes object")]
+            _place(found, document, verdict, verdict.held)
+
+    def _claims(self, value: Any) -> bool:
+        """Whether a document says that it is a Kubernetes object.
+
+        Many programs have configuration files with apiVersion and kind, but without metadata:
+        those count only if their kind is known.
+        """
+        if not isinstance(value, Mapping) or not ("apiVersion" in value or "kind" in value):
+            return False
+        if "metadata" in value or "items" in value:
+            return True
+        api, kind = value.get("apiVersion"), value.get("kind")
+        if not isinstance(api, str) or not isinstance(kind, str):
+            return False
+        apis = self.schemas.apis
+        return bool(apis.catalog.find(api, kind)) or (api, kind) in apis.custom
+
+    def _resource(self, resource: Resource, document: Document, verdict: Verdict) -> list[Finding]:
+        verdict.count += 1
+        if resource.kind and resource.name:
+            line = resource.origin.line
+            verdict.objects.append(Known(resource.identity, resource.api_version, line))
+        if self.options.skips(resource):
+            return []
+        found = [finding for rule in self._rules for finding in rule(resource)]
+        if _SOPS in document.chunk and "sops" not in resource.value:
+            found += _demoted(confidential.ciphertext, Severity.WARNING)(resource)
+        return found
+
+    def _json(self, data: bytes) -> Verdict:
+        verdict = self._begun()
+        try:
+            for document in read(data, self.options.dialect):
+                self._document(document, verdict, odd=False)
+        except YamlError as e:
+            _unreadable(e, Piece(data, 1), verdict)
+        return self._ended(verdict)
+
+    def _begun(self) -> Verdict:
+        self.schemas.missing.clear()
+        return Verdict()
+
+    def _ended(self, verdict: Verdict) -> Verdict:
+        verdict.missing.update(self.schemas.missing)
+        return verdict
+
+
+def _text(piece: Piece, dialect: Dialect) -> Piece:
+    """Refuse bytes that are no text, which kubectl would replace without a word."""
+    if dialect is Dialect.KUBECTL and not piece.chunk.startswith(WIDE):
+        try:
+            piece.chunk.decode()
+        except UnicodeDecodeError as e:
+            line = piece.chunk.count(b"\n", 0, e.start) + piece.line
+            raise YamlError("bytes that are not UTF-8", line, 1) from e
+    return piece
+
+
+def _unreadable(error: YamlError, piece: Piece, verdict: Verdict) -> None:
+    """Add what could not be read; whether it was meant to be an object, the text may say."""
+    found = Finding(
+        UNREADABLE,
+        re.sub(r"^line \d+, column \d+: ", "", str(error)),
+        line=error.line,
+        column=error.column,
+        hint=error.hint,
+    )
+    if piece.fault or piece.chunk.startswith(WIDE) or _CLAIM.search(piece.chunk):
+        verdict.claims += 1
+        verdict.findings.append(found)
+    else:
+        verdict.held.append(found)
+
+
+def _demoted(rule: Rule, severity: Severity, only: str = "") -> Rule:
+    """The rule about what must not be delivered, where nothing is delivered yet."""
+
+    def milder(resource: Resource) -> Iterator[Finding]:
+        for finding in rule(resource):
+            milden = not only or finding.rule == only
+            yield replace(finding, severity=severity) if milden else finding
+
+    return milder
+
+
+def _retold(resource: Resource, document: Document) -> bool:
+    """Whether kustomize makes text of annotations that are none: kubectl would refuse them."""
+    value: Any = document.value
+    for part in split(resource.origin.pointer):
+        value = value[int(part)] if isinstance(value, list) else value[part]
+    return value is not resource.value
+
+
+def _warned(document: Document) -> Iterator[Finding]:
+    for pointer, line, column, message, hint in unportable(document.chunk):
+        yield Finding(
+            UNPORTABLE,
+            message,
+            Severity.WARNING,
+            line=document.line + line - 1,
+            column=column,
+            pointer=pointer,
+            hint=hint,
+        )
+
+
+def _place(found: list[Finding], document: Document, verdict: Verdict, into: list[Finding]) -> None:
+    """Add the findings of one document, with line and column where they have a pointer alone."""
+    own = [finding for finding in found if not finding.file]
+    verdict.strays += [finding for finding in found if finding.file]
+    wanted = {finding.pointer for finding in own if not finding.column}
+    places = document.places(wanted) if wanted else {}
+    for finding in own:
+        line, column = places.get(finding.pointer, (0, 0)) if not finding.column else (0, 0)
+        into.append(replace(finding, line=line, column=column) if column else finding)
+
+
+def _no_manifest(data: bytes) -> Shape | None:
+    """What a file is that cannot hold an object, since it does not even hold the words."""
+    if data.startswith(WIDE) or any(mark in data for mark in _MARKS):
+        return None
+    return Shape.EMPTY if _COMMENTS.match(data) else Shape.OTHER
