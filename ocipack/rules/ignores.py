@@ -11,7 +11,7 @@ Rule = partial(_Rule, ignorable=False, source="ignores, docs/output.md")
 IGNORES = table(
     Rule(
         "ignore-expired",
-        ERROR,
+        WARNING,
         "an ignore whose last day has passed",
         "an excuse with a date is a promise; past the date its findings count again",
         "mend what it excused, or agree on a new date and say so",
@@ -34,8 +34,8 @@ IGNORES = table(
     Rule(
         "ignore-malformed",
         ERROR,
-        "an ignoring comment that cannot be read",
-        "an excuse that nobody can read would excuse nothing, or the wrong thing",
+        "an ignoring comment that does not say all it must",
+        "an excuse without rule, owner, last day and reason is nobody's, and stays for ever",
         "write # ocipack:ignore RULE until=YYYY-MM-DD owner=WHO, then the reason",
     ),
 )

@@ -91,6 +91,19 @@ def first(chunk: bytes | str, text: str) -> tuple[int, int]:
     return 1, 1
 
 
+Mark = tuple[int, int]
+"""A line and a column, both from 0."""
+
+
+def scalars(chunk: str) -> Iterator[tuple[Mark, Mark]]:
+    """Where each scalar of `chunk` begins and has ended: what is between is no comment."""
+    for event in events(chunk):
+        if isinstance(event, ScalarEvent):
+            start: Any = event.start_mark  # libyaml always sets them
+            end: Any = event.end_mark
+            yield (start.line, start.column), (end.line, end.column)
+
+
 class Step(NamedTuple):
     """One node of a document: the keys and indices that lead to it, and its first event."""
 
