@@ -530,6 +530,23 @@ def test_a_life_that_makes_no_sense_is_a_minute(
         assert len(bearer.lines("/token")) == tokens
 
 
+@pytest.mark.parametrize(
+    "said", [3601, 1e300, float("inf"), 10**400], ids=["s", "float", "inf", "int"]
+)
+def test_a_life_of_more_than_an_hour_is_an_hour(
+    bearer: Registry, login: Login, clock: Clock, said: float
+) -> None:
+    ship(login(bearer))
+    (good,) = list(bearer.tokens)[-1:]
+    bearer.requests.clear()
+    bearer.switches.token_answer = {"token": good, "expires_in": said}
+    store = login(bearer)
+    for now, tokens in ((0, 1), (3589, 1), (3591, 2)):
+        clock.now = now
+        store.resolve("v1")
+        assert len(bearer.lines("/token")) == tokens
+
+
 def test_a_token_that_was_revoked_is_replaced_once(bearer: Registry, login: Login) -> None:
     store = login(bearer)
     ship(store)

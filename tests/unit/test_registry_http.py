@@ -20,6 +20,7 @@ from registry import Fault, Registry, Switches
 
 from ocipack.errors import IntegrityError, Misuse, OcipackError, Rejected, StoreError, Unavailable
 from ocipack.stores.http import faults
+from ocipack.stores.http.answer import Answer
 from ocipack.stores.http.gate import Gate, is_inner
 from ocipack.stores.http.patience import Patience
 from ocipack.stores.http.settings import Proxies, Settings
@@ -402,6 +403,13 @@ def test_a_registry_that_is_down() -> None:
 def test_a_name_that_does_not_exist() -> None:
     with pytest.raises(Unavailable, match=r"'nowhere\.invalid' cannot be resolved"):
         get(transport(), "http://nowhere.invalid/x")
+
+
+@pytest.mark.parametrize("said", ["9" * 5000, "-1", "+3", "3 3", "", "three", "\u0663"])
+def test_a_length_that_is_none(said: str) -> None:
+    response = urllib3.HTTPResponse(b"", headers={"Content-Length": said}, preload_content=False)
+    at = faults.Attempt("GET", Url.parse("https://h.example/"), "", 1, 2)
+    assert Answer(response, at).length is None
 
 
 def test_silence_ends_after_the_idle_time(server: Registry) -> None:

@@ -212,7 +212,7 @@ def _life(said: object) -> float:
     """Seconds a token lives; a minute unless something sane is said (token.md)."""
     if isinstance(said, bool) or not isinstance(said, int | float) or not said > 0:
         return _LIFE
-    return min(float(said), _LONGEST)
+    return float(min(said, _LONGEST))  # in this order: an int can be more than any float
 
 
 def _challenges(answer: Answer) -> list[str]:

@@ -17,6 +17,8 @@ PIECE = 256 * 1024
 ERROR_LIMIT = 64 * 1024
 """Bytes read of a body that only explains a failure."""
 
+_DIGITS = 19  # of an int64; int() itself refuses some thousand of them by an exception
+
 
 class Answer:
     """One response; whoever got it reads it to the end or drops it.
@@ -46,7 +48,8 @@ class Answer:
     def length(self) -> int | None:
         """How long the body is said to be, in bytes; None if nothing sane is said."""
         text = self.header("Content-Length")
-        return int(text) if text.isascii() and text.isdigit() else None
+        sane = text.isascii() and text.isdigit() and len(text) <= _DIGITS
+        return int(text) if sane else None
 
     @property
     def is_delimited(self) -> bool:
