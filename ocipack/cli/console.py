@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 _CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _COMMAND = re.compile(r"^(\s*):(?=:)|(?<=#)#(?=\[|vso\[)", re.MULTILINE)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -34,6 +34,11 @@ def plain(text: str) -> str:
     """
     shown = _CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
     return _COMMAND.sub(lambda m: "\\u0023" if m[1] is None else f"{m[1]}\\u003a", shown)
+
+
+def line(text: str) -> str:
+    """`plain`, and on one line: whoever could begin another would speak as we do."""
+    return plain(text).replace("\n", "\\n")
 
 
 def size(count: float) -> str:
@@ -80,7 +85,7 @@ class Console:
 
     def line(self, text: str) -> None:
         """Print one line, made safe."""
-        print(plain(text), file=self.stream)
+        print(line(text), file=self.stream)
 
     def note(self, text: str) -> None:
         """Print a line that only informs; silent with --quiet."""

