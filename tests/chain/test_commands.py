@@ -356,6 +356,9 @@ def test_content_that_was_altered_in_a_layout_is_refused(
     code, _, _ = ocipack("pull", "ocidir://site:v1", "--key", public, "-o", "tree")
     assert code == NO
     assert not (tmp_path / "tree").exists()
+    before = tags(tmp_path / "site")
+    assert ocipack("tag", "ocidir://site:v1", "v2", "--key", public)[0] == NO
+    assert tags(tmp_path / "site") == before
 
 
 def test_pull_leaves_a_full_directory_alone_unless_forced(
