@@ -14,6 +14,7 @@ COMMANDS = {
     "ship": "Pack, check, push, sign and verify a tree, then move its tags.",
     "pack": "Pack a tree into a deterministic artifact.",
     "render": "Build the manifests of a packed tree and check them.",
+    "validate": "Check manifests as the API server and Flux will read them.",
     "copy": "Copy an artifact by digest, then its tag.",
     "sign": "Sign what is in a repository or layout, so that cosign agrees.",
     "verify": "Prove that an artifact was signed by keys you trust, or say why not.",

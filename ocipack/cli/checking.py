@@ -15,6 +15,7 @@ import click
 
 from ocipack.cli.command import App
 from ocipack.cli.console import plural
+from ocipack.cli.definitions import given, in_tree, target_options
 from ocipack.files.workspace import Workspace
 from ocipack.flux import artifact as flux
 from ocipack.oci import store as stores
@@ -24,7 +25,8 @@ from ocipack.report import Report
 from ocipack.tools.kustomize import PROGRAMS, TIMEOUT, Kustomize, Program
 from ocipack.tree import ignore, unarchive
 from ocipack.tree.tree import Entry
-from ocipack.validate.check import validate
+from ocipack.validate.check import schemas_for, validate
+from ocipack.validate.schema import SchemaCheck
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -58,6 +60,7 @@ _OPTIONS = (
 
 def checking_options(function: _F) -> _F:
     """Add the options of `Checking`."""
+    function = target_options(function)
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -67,6 +70,9 @@ def checking_options(function: _F) -> _F:
 class Checking:
     """What the options of `checking_options` say."""
 
+    kubernetes_version: str
+    crds: tuple[str, ...]
+    require_schema: bool
     roots: tuple[str, ...]
     allow_tags: bool
     renderer: str
@@ -98,10 +104,22 @@ def checked(app: App, workspace: Workspace, artifact: Artifact, how: Checking) -
                 roots=how.roots or None,
                 jobs=len(os.sched_getaffinity(0)),
             )
-        report = rendered.report + validate(rendered.resources, allow_tags=how.allow_tags)
+        report = rendered.report + validate(
+            rendered.resources, allow_tags=how.allow_tags, schemas=_schemas(app, copy, how)
+        )
         objects = plural(len(rendered.resources), "object")
         stage.say(f"{objects} from {plural(len(rendered.roots), 'root')}")
     return Checked(rendered, report)
+
+
+def _schemas(app: App, copy: _Copy, how: Checking) -> SchemaCheck:
+    """The schemas of the target, with the custom kinds that were given, then the tree's."""
+    named = [one for _, found in given(app, how.crds) for one in found]
+    return schemas_for(
+        how.kubernetes_version,
+        [*named, *in_tree(copy.names, copy.read)],
+        require=how.require_schema,
+    )
 
 
 class _Copy:

@@ -5,6 +5,40 @@ from __future__ import annotations
 from ocipack.rules.rule import ERROR, NOTE, WARNING, Rule, table
 
 OBJECTS = table(
+    # what can be read, and by whom
+    Rule(
+        "yaml-unreadable",
+        ERROR,
+        "text that the target's reader refuses, or of which it would lose a part",
+        "kustomize stops at it and delivers nothing; kubectl applies what stands before it",
+        "correct the text at the place that the finding names",
+        "sigs.k8s.io/yaml and kyaml, the readers of kubectl and kustomize",
+    ),
+    Rule(
+        "yaml-unportable",
+        WARNING,
+        "text that kubectl and kustomize take for different values",
+        "what arrives depends on the way: Helm and kubectl apply read one thing, Flux another",
+        "quote it; write | instead of > where lines are indented deeper",
+        "sigs.k8s.io/yaml and kyaml, the readers of kubectl and kustomize",
+    ),
+    Rule(
+        "not-an-object",
+        ERROR,
+        "a document that is no mapping, or a List that its reader does not unroll",
+        "it cannot be applied, and stops what stands beside it",
+        "write one object per document, or one List of them",
+        "kubectl and kustomize",
+    ),
+    Rule(
+        "file-unreadable",
+        ERROR,
+        "a file or directory that could not be read",
+        "nobody knows what is in it, so nothing may be said of the whole",
+        "look at its owner and mode, or at what its link points to",
+        "ocipack",
+        ignorable=False,
+    ),
     # what an object is called, and that there is one
     Rule(
         "nothing-to-validate",

@@ -1,4 +1,4 @@
-"""Run every rule over what was rendered."""
+"""Run every rule over what was rendered and will be delivered."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from ocipack.k8s.resource import Resource
+from ocipack.k8s.schemas.catalog import Catalog
 from ocipack.report import Finding, Report
 from ocipack.validate import confidential, images, objects
+from ocipack.validate.apis import Apis
+from ocipack.validate.checks import checks
+from ocipack.validate.schema import SchemaCheck
 
 Rule = Callable[[Resource], Iterable[Finding]]
 SetRule = Callable[[Iterable[Resource]], Iterable[Finding]]
@@ -18,15 +22,44 @@ RULES: tuple[Rule, ...] = (objects.identity, confidential.plaintext, confidentia
 SET_RULES: tuple[SetRule, ...] = (objects.duplicates,)
 
 
-def validate(resources: Iterable[Resource], *, allow_tags: bool = False) -> Report:
-    """What is wrong with `resources`; an empty set is an error, since it proves nothing."""
-    return Report.of(_findings(list(resources), allow_tags=allow_tags))
+def schemas_for(
+    kubernetes: str = "", definitions: Iterable[Resource] = (), *, require: bool = False
+) -> SchemaCheck:
+    """The schemas of a Kubernetes version (empty: the newest known) and of given definitions.
+
+    With `require` a kind without a schema is an error. Misuse for an unknown version.
+    """
+    schemas = SchemaCheck(Apis(Catalog.of(kubernetes)), require=require)
+    schemas.learn(definitions)
+    return schemas
 
 
-def _findings(resources: list[Resource], *, allow_tags: bool) -> Iterator[Finding]:
+def validate(
+    resources: Iterable[Resource],
+    *,
+    allow_tags: bool = False,
+    schemas: SchemaCheck | None = None,
+) -> Report:
+    """What is wrong with `resources`; an empty set is an error, since it proves nothing.
+
+    Definitions of custom kinds among them are added to `schemas`, and win over older ones.
+    """
+    known = schemas_for() if schemas is None else schemas
+    found = list(resources)
+    known.learn(found)
+    return Report.of(_findings(found, known, allow_tags=allow_tags))
+
+
+def _findings(
+    resources: list[Resource], schemas: SchemaCheck, *, allow_tags: bool
+) -> Iterator[Finding]:
     if not resources:
         yield Finding(EMPTY, "there is no object to check")
-    rules: tuple[Rule, ...] = (*RULES, partial(images.pinned, allow_tags=allow_tags))
+    rules: tuple[Rule, ...] = (
+        *RULES,
+        partial(images.pinned, allow_tags=allow_tags),
+        *checks(schemas),
+    )
     for resource in resources:
         for rule in rules:
             yield from rule(resource)

@@ -106,6 +106,16 @@ class Judge:
         self._ended(verdict).settle(named=named)
         return verdict
 
+    def built(self, found: Iterable[Resource]) -> Iterator[Finding]:
+        """The findings about objects that were built, each by itself and all together."""
+        every = [resource for resource in found if not self.options.skips(resource)]
+        for resource in every:
+            for rule in self._rules:
+                yield from rule(resource)
+            if "sops" not in resource.value:
+                yield from _ENCRYPTED(resource)
+        yield from objects.duplicates(every)
+
     def _document(self, document: Document, verdict: Verdict, *, odd: bool) -> None:
         """Judge one document and add to `verdict`; `odd` if its text may be unportable."""
         verdict.documents += 1
@@ -152,7 +162,7 @@ class Judge:
             return []
         found = [finding for rule in self._rules for finding in rule(resource)]
         if _SOPS in document.chunk and "sops" not in resource.value:
-            found += _demoted(confidential.ciphertext, Severity.WARNING)(resource)
+            found += _ENCRYPTED(resource)
         return found
 
     def _json(self, data: bytes) -> Verdict:
@@ -209,6 +219,9 @@ def _demoted(rule: Rule, severity: Severity, only: str = "") -> Rule:
             yield replace(finding, severity=severity) if milden else finding
 
     return milder
+
+
+_ENCRYPTED: Final = _demoted(confidential.ciphertext, Severity.WARNING)
 
 
 def _retold(resource: Resource, document: Document) -> bool:

@@ -47,6 +47,11 @@ are to read, roughly, which decides whether processes are worth their start.
 """
 
 
+def prepare() -> None:
+    """Load what judging will need, so that processes that are forked afterwards have it."""
+    import jsonschema_rs  # noqa: F401, PLC0415 - 30 ms, which nothing else needs
+
+
 class Run:
     """One run over sources with one set of options and definitions.
 
@@ -69,6 +74,7 @@ class Run:
         self._looks: list[Look] = []
         self._found: dict[int, Verdict | Finding] = {}
         self._keys: Keys | None = None
+        self._definitions: list[Resource] | None = None
         apis = Apis(Catalog.of(options.kubernetes))
         self.schemas = SchemaCheck(apis, require=options.require_schema)
 
@@ -76,15 +82,29 @@ class Run:
         """Judge every source. What cannot be read is a finding, and does not stop the rest."""
         self._look(sources)
         cached = self._cached() if self._cache is not None else 0
-        todo = [number for number in range(len(self._looks)) if number not in self._found]
+        todo = [number for number in self._judged() if number not in self._found]
         if todo:
-            self._learn()
+            self.schemas.learn(self.definitions)
             self._judge(todo)
-        whole = together(
-            (look.source.name, self._found[number]) for number, look in enumerate(self._looks)
-        )
+        judged = [(self._looks[number], self._found[number]) for number in self._judged()]
+        whole = together((look.source.name, verdict) for look, verdict in judged)
         whole.cached = cached
+        whole.excusing = [look.source.name for look in self._looks if look.excuses]
         return whole
+
+    def _judged(self) -> Iterator[int]:
+        return (number for number, look in enumerate(self._looks) if look.source.judged)
+
+    @property
+    def definitions(self) -> list[Resource]:
+        """What defines custom kinds: first what was given, which the tree's may replace."""
+        if self._definitions is None:
+            self._definitions = [one for _, given in self._given for one in given]
+            for made in self._looks:
+                for document, _ in self._defining(made) if made.defines else ():
+                    name = made.source.name
+                    self._definitions += _objects(document, self._options.dialect, name)
+        return self._definitions
 
     def _look(self, sources: Iterable[Source]) -> None:
         room = HELD
@@ -108,7 +128,7 @@ class Run:
         self._keys = Keys.of(self._options, digests)
         before = len(self._found)
         for number, made in enumerate(self._looks):
-            if number not in self._found:
+            if number not in self._found and made.source.judged:
                 verdict = self._cache.find(self._key(made))
                 if verdict is not None:
                     self._found[number] = verdict
@@ -117,15 +137,6 @@ class Run:
     def _key(self, made: Look) -> str:
         assert self._keys is not None  # made when the cache was asked
         return self._keys.key(made.digest, named=made.source.named)
-
-    def _learn(self) -> None:
-        """Read the definitions of custom kinds: first those given, which the tree's may replace."""
-        for _, given in self._given:
-            self.schemas.learn(given)
-        for made in self._looks:
-            if made.defines:
-                for document, _ in self._defining(made):
-                    self.schemas.learn(_objects(document, self._options.dialect, made.source.name))
 
     def _defining(self, made: Look) -> list[tuple[Document, bool]]:
         """The documents of a source that may define kinds, and whether each may be unportable.

@@ -21,28 +21,31 @@ HELD: Final = 64 * 1024 * 1024
 """Bytes of all sources that are kept from the first look for the second."""
 
 DEFINITION: Final = b"CustomResourceDefinition"
+EXCUSE: Final = b"ocipack:ignore"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """Something to judge under a `name`; `open` gives its blocks, again each time.
 
-    `named` says that the user named it, so that it must be a manifest.
+    `named` says that the user named it, so that it must be a manifest. With `judged` false it
+    is only asked for definitions of custom kinds: kustomize will build something else of it.
     """
 
     name: str
     open: Callable[[], Iterable[bytes]]
     named: bool = False
+    judged: bool = True
 
 
 @dataclass(slots=True)
 class Look:
     """One source after the first look.
 
-    `digest` is its SHA-256, `data` its content if there was room for it; `defines` says whether
-    it may define custom kinds, and then `documents` are what was read for that, each with
-    whether it may be unportable. `is_json` is only asked for kubectl, which reads JSON values
-    one after another: they cannot be cut without reading them.
+    `digest` is its SHA-256, `data` its content if there was room for it. `defines` says whether
+    it may define custom kinds, and `documents` are what was read for that, each with whether it
+    may be unportable; `excuses` whether a comment in it may excuse findings. `is_json` is only
+    asked for kubectl, which reads JSON values one after another: they cannot be cut unread.
     """
 
     source: Source
@@ -50,6 +53,7 @@ class Look:
     data: bytes | None = None
     size: int = 0
     defines: bool = False
+    excuses: bool = False
     is_json: bool = False
     documents: list[tuple[Document, bool]] | None = None
 
@@ -84,7 +88,9 @@ def look(source: Source, dialect: Dialect, room: int) -> Look:
             made.is_json = block.lstrip()[:1] == b"{"
         digest.update(block)
         made.size += len(block)
-        made.defines = made.defines or DEFINITION in tail + block
+        seen = tail + block
+        made.defines = made.defines or DEFINITION in seen
+        made.excuses = made.excuses or EXCUSE in seen
         tail = block[-len(DEFINITION) :]
         if made.size <= LARGE:
             kept.append(block)

@@ -14,7 +14,12 @@ from ocipack.validate.verdict import Known, Shape, Verdict
 
 @dataclass(slots=True)
 class Validation:
-    """What is known in the end. `unreadable` are the errors of sources that gave no content."""
+    """What is known in the end.
+
+    `empty` are the names of sources with nothing but comments, `other` of those that are no
+    manifests, `excusing` of those with comments that may excuse findings; `unreadable` are the
+    errors of sources that gave no content, which are findings too.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     files: int = 0
@@ -25,6 +30,7 @@ class Validation:
     empty: list[str] = field(default_factory=list)
     other: list[str] = field(default_factory=list)
     unreadable: list[Finding] = field(default_factory=list)
+    excusing: list[str] = field(default_factory=list)
 
 
 def together(found: Iterable[tuple[str, Verdict | Finding]]) -> Validation:

@@ -11,6 +11,10 @@ from ocipack.k8s.resource import Origin, Resource
 from ocipack.report import Finding, Severity
 from ocipack.validate.check import validate
 
+RULES = {
+    *{"nothing-to-validate", "object-identity", "object-duplicate"},
+    *{"secret-plaintext", "secret-ciphertext", "image-digest", "image-malformed", "image-missing"},
+}
 DIGEST = "sha256:" + "a" * 64
 
 
@@ -25,7 +29,9 @@ def pod(*images: Any) -> Resource:
 
 
 def findings(*resources: Resource, allow_tags: bool = False) -> tuple[Finding, ...]:
-    return validate(resources, allow_tags=allow_tags).findings
+    """What these rules find; the schemas of the kinds have tests of their own."""
+    found = validate(resources, allow_tags=allow_tags).findings
+    return tuple(finding for finding in found if finding.rule in RULES)
 
 
 def test_nothing_is_not_enough() -> None:

@@ -1,0 +1,283 @@
+"""`ocipack validate`."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ocipack.cli.command import App, command as outcome_command
+from ocipack.cli.console import plural
+from ocipack.cli.definitions import Target, given, target_options
+from ocipack.cli.outcome import Outcome
+from ocipack.cli.reading import Gathered, Gathering
+from ocipack.errors import Misuse, OcipackError
+from ocipack.files.entries import Entries
+from ocipack.files.workspace import Workspace
+from ocipack.k8s.yaml.scalars import Dialect
+from ocipack.report import Finding, Report, Severity
+from ocipack.tools.workers import spread
+from ocipack.validate.cache import Cache
+from ocipack.validate.check import EMPTY, schemas_for
+from ocipack.validate.judge import Judge, Options
+from ocipack.validate.run import UNREADABLE, Done, Run, Task, prepare
+from ocipack.validate.together import Validation
+
+if TYPE_CHECKING:
+    from ocipack.cli.building import Built
+
+WORTH = 128 * 1024
+"""Bytes below which other processes cost more than they save."""
+
+_GARBAGE = 100_000
+
+
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@target_options
+@click.option(
+    "--dialect",
+    type=click.Choice([one.value for one in Dialect]),
+    default=Dialect.FLUX.value,
+    show_default=True,
+    help="Whose reading of YAML is meant: kustomize's, which Flux uses, or kubectl's and Helm's.",
+)
+@click.option(
+    "--skip",
+    multiple=True,
+    metavar="KIND",
+    help="Do not judge objects of this kind (Kind or group/version/Kind); repeatable.",
+)
+@click.option(
+    "--ignore",
+    "ignored",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave out these files of directories; Flux's dialect; repeatable.",
+)
+@click.option(
+    "--render/--no-render",
+    default=True,
+    show_default=True,
+    help="Judge what kustomizations build, or only the files as they are.",
+)
+@click.option(
+    "--renderer",
+    default="embedded",
+    show_default=True,
+    metavar="PROGRAM",
+    help="kustomize as it comes with ocipack, or the kubectl or kustomize on PATH.",
+)
+@click.option(
+    "--render-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long one root may take.",
+)
+@click.option(
+    "--cache",
+    metavar="DIR",
+    help="Keep verdicts on files there, and take those of files that have not changed.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many processes; as many as there are processors if not given.",
+)
+def validate(app: App, *, paths: tuple[str, ...], **options: Any) -> Outcome:
+    """Check manifests as the API server and Flux will read them.
+
+    PATH is a file, a directory, or - for standard input. In a directory, what kustomizations
+    build is judged as it is built, and every other manifest as it stands there. Nothing is
+    fetched. Exits with 1 if an object is wrong or there is none, 2 if a path is not there, 3 if
+    something could not be read.
+    """
+    target = Target.pop(options)
+    how = _How(**options)
+    with Workspace() as workspace:
+        found = Gathering(workspace, how.ignored, how.render).gather(paths)
+        app.base = paths[0] if len(paths) == 1 and found.directories else ""
+        return _Validate(app, workspace, target, how).outcome(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """What the options say, beside the target."""
+
+    dialect: str
+    skip: tuple[str, ...]
+    ignored: tuple[str, ...]
+    render: bool
+    renderer: str
+    render_timeout: float
+    cache: str | None
+    jobs: int | None
+
+    @property
+    def processes(self) -> int:
+        """How many processes may work at once."""
+        return self.jobs or len(os.sched_getaffinity(0))
+
+
+class _Validate:
+    """One run of the command, once it is known what to look at."""
+
+    def __init__(self, app: App, workspace: Workspace, target: Target, how: _How) -> None:
+        self._app, self._workspace, self._target, self._how = app, workspace, target, how
+        self._given = given(app, target.crds)
+
+    def outcome(self, found: Gathered) -> Outcome:
+        """Judge what was gathered, raw and built."""
+        run = self._run()
+        whole = run.judge(found.sources)
+        built = self._built(found, run)
+        findings = [*found.findings, *whole.findings, *(f for one in built for f in one.findings)]
+        failures = [*found.failures, *(f for one in built for f in one.failures)]
+        objects = whole.objects + sum(one.objects for one in built)
+        if not objects and not failures and not whole.unreadable:
+            findings.append(_nothing(found, whole))
+        report = Report.of(findings)
+        for name, error in failures:
+            said = str(error) if name in str(error) else f"{name}: {error}"
+            self._app.console.error(said, error.hint)
+        return Outcome(
+            data=_data(found, whole, built),
+            report=report,
+            code=_code(report, failures),
+            summary=_summary(report, found, whole, built),
+            failures=failures,
+        )
+
+    def _run(self) -> Run:
+        how, target = self._how, self._target
+        options = Options(
+            target.kubernetes_version,
+            Dialect(how.dialect),
+            require_schema=target.require_schema,
+            skip=_kinds(how.skip),
+        )
+        kept = Entries(how.cache) if how.cache else None
+        return Run(
+            options,
+            self._spread,
+            cache=Cache(kept.load, kept.save) if kept else None,
+            definitions=self._given,
+        )
+
+    def _spread(
+        self,
+        tasks: Iterable[Task],
+        work: Callable[[Task], Done],
+        meanwhile: Callable[[], None],
+        size: int,
+    ) -> Iterator[Done]:
+        jobs = self._how.processes if size > WORTH else 1
+        if jobs == 1:
+            gc.freeze()
+            gc.set_threshold(_GARBAGE)  # values of documents hold no cycles
+        else:
+            prepare()  # once, before there are many of us
+        return spread(tasks, work, jobs=jobs, meanwhile=meanwhile)
+
+    def _built(self, found: Gathered, run: Run) -> list[Built]:
+        """What kustomize builds in the directories, and what is wrong with it."""
+        if not any(one.roots for one in found.directories):
+            return []
+        from ocipack.cli.building import Building  # noqa: PLC0415 - only where something is built
+
+        how, target = self._how, self._target
+        schemas = schemas_for(
+            target.kubernetes_version, run.definitions, require=target.require_schema
+        )
+        judge = Judge(Options(skip=_kinds(how.skip)), schemas)
+        building = Building(self._workspace, how.renderer, how.render_timeout, how.processes)
+        return [
+            building.build(one, judge, how.ignored)
+            for one in found.directories
+            if one.roots is not None
+        ]
+
+
+def _kinds(texts: Iterable[str]) -> tuple[str, ...]:
+    """The kinds that `--skip` names, commas between them allowed as elsewhere."""
+    return tuple(sorted(kind for text in texts for kind in text.split(",") if kind))
+
+
+def _nothing(found: Gathered, whole: Validation) -> Finding:
+    """Nothing was found, and that proves nothing: say what there is instead."""
+    parts = []
+    if whole.empty:
+        parts.append(f"{plural(len(whole.empty), 'file')} with nothing but comments")
+    if whole.other:
+        parts.append(f"{plural(len(whole.other), 'file')} that do not claim to be manifests")
+    if found.skipped:
+        parts.append(f"{plural(len(found.skipped), 'file')} left out")
+    there = f", only {', '.join(parts)}" if parts else ""
+    return Finding(
+        EMPTY,
+        f"there is no object to check{there}",
+        hint="name the right directory; an empty set passes every check",
+    )
+
+
+def _code(report: Report, failures: list[tuple[str, OcipackError]]) -> int:
+    """1 if anything is wrong for certain, else 2 for a bad request, else 3 for what is unknown."""
+    errors = {f.rule for f in report.findings if f.severity is Severity.ERROR}
+    kinds = {error.exit_code for _, error in failures}
+    if errors - {UNREADABLE} or 1 in kinds:
+        return 1
+    if Misuse.exit_code in kinds:
+        return Misuse.exit_code
+    return 3 if errors or kinds else 0
+
+
+def _data(found: Gathered, whole: Validation, built: list[Built]) -> dict[str, Any]:
+    """The members of the JSON form."""
+    return {
+        "files": whole.files,
+        "documents": whole.documents,
+        "objects": whole.objects + sum(one.objects for one in built),
+        "cached": whole.cached,
+        "roots": [root for one in built for root in one.roots],
+        "components": [root for one in built for root in one.components],
+        "skipped": dict(sorted(found.skipped.items())),
+        "empty": whole.empty,
+        "notManifests": whole.other,
+        "withoutSchema": dict(sorted(_missing(whole, built).items())),
+    }
+
+
+def _missing(whole: Validation, built: list[Built]) -> Counter[str]:
+    return sum((one.missing for one in built), whole.missing)
+
+
+def _summary(
+    report: Report, found: Gathered, whole: Validation, built: list[Built]
+) -> list[tuple[str, str]]:
+    """The table for people."""
+    errors, warnings = (report.count(s) for s in (Severity.ERROR, Severity.WARNING))
+    raw = f"{plural(whole.objects, 'object')} in {plural(whole.files, 'file')}"
+    rendered = sum(one.objects for one in built)
+    roots = sum(len(one.roots) for one in built)
+    left = [*found.skipped, *whole.other, *whole.empty]
+    missing = _missing(whole, built)
+    kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(missing.items())[:5])
+    more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""  # noqa: PLR2004 - as above
+    return [
+        ("read", raw if whole.files or not built else ""),
+        ("built", f"{plural(rendered, 'object')} from {plural(roots, 'root')}" if built else ""),
+        ("unchanged", plural(whole.cached, "file") if whole.cached else ""),
+        ("no manifests", plural(len(left), "file") if left else ""),
+        ("no schema", kinds + more),
+        ("result", f"{plural(errors, 'error')}, {plural(warnings, 'warning')}"),
+    ]
+
+
+command = outcome_command(validate)
