@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ocipack.copy import Copied, copy
-from ocipack.errors import IntegrityError, Rejected
+from ocipack.errors import NotFound, Rejected
 from ocipack.flux import artifact as flux
 from ocipack.oci import store as stores
 from ocipack.sign import Form, Signed, sign
@@ -159,7 +159,7 @@ def _unchanged(
         if not _same(known, artifact.manifest):
             return None
         return verify(store, reference.at(before), policy, content=content)
-    except (Rejected, IntegrityError):
+    except (Rejected, NotFound):  # gone, altered or not ours: delivering makes it good
         return None
 
 

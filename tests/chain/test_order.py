@@ -152,6 +152,17 @@ def test_unchanged_needs_the_signature_to_hold_now() -> None:
     assert done.signed is not None
 
 
+def test_what_has_lost_a_blob_is_delivered_again() -> None:
+    store, artifact = Watched(), made()
+    deliver(store, artifact)
+    (layer,) = artifact.manifest.layers
+    del store.content[layer.digest]
+    done = deliver(store, artifact, content=True)
+    assert not done.unchanged
+    assert layer.digest in store.content
+    assert deliver(store, artifact, content=True).unchanged
+
+
 def test_a_tag_moved_during_the_run_is_not_overwritten() -> None:
     store, other = Watched(), made(b"kind: B\n")
     deliver(store, other)
