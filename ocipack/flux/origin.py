@@ -134,9 +134,15 @@ _NETWORK = frozenset({"http", "https", "ssh", "git", "git+ssh", "ssh+git"})
 def without_credentials(text: str) -> str:
     """`text` as it is, unless it is a URL with user, password, query or fragment: without them."""
     scheme, mark, rest = text.partition("://")
+    rest = _PASSWORD.sub("", rest if mark else text, count=1)
     if not mark:
-        return text
+        return rest
     if scheme.lower() in _NETWORK:
         rest = re.split(r"[?#]", rest)[0]
     authority, slash, path = rest.partition("/")
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
+_PASSWORD = re.compile(r"\A(?://)?[^/?#@:\[\s]*:(?![0-9]*(?:[/?#]|\Z))[^@\s]*@")
+"""`user:password@`, whatever the password holds: a `/`, `?` or `#` in it would end the authority,
+and what stands before it would be shown. What is a port is none."""

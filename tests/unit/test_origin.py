@@ -128,6 +128,15 @@ def test_source_is_the_first_that_is_given_else_the_remote() -> None:
         ("oci://u:p@h/r", "oci://h/r"),
         ("my monorepo", "my monorepo"),
         ("git@github.com:o/r", "git@github.com:o/r"),
+        ("https://u:p/w@h/r", "https://h/r"),
+        ("https://u:p#w@h/r", "https://h/r"),
+        ("https://u:p?w@h/r", "https://h/r"),
+        ("https://:p@h/r", "https://h/r"),
+        ("u:p@h:o/r", "h:o/r"),
+        ("//u:p@h/r", "h/r"),
+        ("https://h:8080/@scope/r", "https://h:8080/@scope/r"),
+        ("https://[::1]/@scope/r", "https://[::1]/@scope/r"),
+        ("note: by me@example", "note: by me@example"),
     ],
 )
 def test_credentials_go_the_rest_stays(text: str, shown: str) -> None:
