@@ -113,15 +113,26 @@ class Output:
             self.write(text)
 
     def write(self, text: str) -> None:
-        """Write `text`; Unavailable if the file cannot be written."""
+        """Write `text`; Unavailable if the file or standard output cannot be written."""
         if self.path is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            _print(text)
             return
         try:
             self.path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
         except OSError as e:
             raise Unavailable(f"{self.path}: {e.strerror or e}") from e
+
+
+def _print(text: str) -> None:
+    if sys.stdout is None:  # whoever started us has closed it
+        raise Unavailable("standard output: closed")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as e:
+        raise Unavailable(f"standard output: {e.strerror or e}") from e
 
 
 def outputs(texts: tuple[str, ...]) -> tuple[Output, ...]:

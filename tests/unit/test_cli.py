@@ -23,6 +23,7 @@ from ocipack.cli.outcome import Outcome, Output, outputs
 from ocipack.report import Finding, Report, Severity
 
 OCIPACK = [sys.executable, "-m", "ocipack"]
+PUBLIC = Path(__file__).parents[2] / "keys-example/cosign.pub"
 
 
 def attach(monkeypatch: pytest.MonkeyPatch, function: Callable[[App], Outcome]) -> None:
@@ -85,6 +86,13 @@ def test_data_goes_to_standard_output_and_all_else_to_standard_error(
     assert err == "a note\npacking   2 files\nwarning[r] m\n"
     assert run(["probe", "--quiet"]) == 0
     assert capsys.readouterr() == ("the place\n", "warning[r] m\n")
+
+
+def test_a_standard_output_that_takes_nothing_is_not_a_bug() -> None:
+    for shell, words in ((">/dev/full", "No space left on device"), (">&-", "closed")):
+        command = f"{sys.executable} -m ocipack keys public {PUBLIC} {shell}"
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (3, f"error: standard output: {words}\n")
 
 
 def test_json_is_one_document_whatever_happens(
