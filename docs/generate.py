@@ -82,6 +82,7 @@ LIMITS = [
     ("Verification, per subject", "ocipack.verify.gather", "LISTED"),
     ("Verification, per subject", "ocipack.verify.gather", "FETCHED"),
     ("Verification, per subject", "ocipack.verify.gather", "SIGNATURE"),
+    ("Verification, per subject", "ocipack.verify.gather", "ATTESTATION"),
     ("Verification, per subject", "ocipack.verify", "CHECKS"),
     ("Verification, per subject", "ocipack.trust.policy.model", "KEYS"),
     ("Archives", "ocipack.tree.limits", "LIMITS.tar"),

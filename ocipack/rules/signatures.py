@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ocipack.rules.rule import ERROR, NOTE, Rule as _Rule, table
+from ocipack.rules.rule import ERROR, NOTE, WARNING, Rule as _Rule, table
 
 Rule = partial(_Rule, ignorable=False, source="verification, docs/verification.md")
 
@@ -78,5 +78,54 @@ SIGNATURES = table(
         "a place that could hold a signature and could not be read",
         "without a good signature elsewhere the answer is not known",
         "see the error it names, and try again",
+    ),
+    Rule(
+        "signature-unfit",
+        ERROR,
+        "a signature by a trusted key that does not say what the policy asks for",
+        "what was signed for another environment, name or time must not pass here",
+        "sign it for this purpose with `ocipack sign --bind`, or mend the policy",
+    ),
+    Rule(
+        "attestation-good",
+        NOTE,
+        "an attestation by a trusted key",
+        "this is what was looked for",
+        "nothing",
+    ),
+    Rule(
+        "attestation-unfit",
+        ERROR,
+        "an attestation by a trusted key whose predicate does not meet the policy's conditions",
+        "a statement that says something else is not the one asked for",
+        "mend what it reports and attest again, or mend the policy",
+    ),
+    Rule(
+        "policy-unmatched",
+        ERROR,
+        "a name that no policy covers",
+        "silence means no: what nobody decided about is not let through",
+        "name it in the images of a policy",
+    ),
+    Rule(
+        "policy-static",
+        ERROR,
+        "a name that a policy refuses whatever was signed",
+        "somebody decided so, and the message says why",
+        "use another image, or mend the policy",
+    ),
+    Rule(
+        "policy-expired",
+        NOTE,
+        "an exemption whose last day has passed",
+        "an exemption that never ended would be a rule",
+        "have it signed, or let its owner extend the exemption",
+    ),
+    Rule(
+        "policy-waived",
+        WARNING,
+        "a policy that did not count: an exemption, a static pass, or one that only warns",
+        "what was let through has not been proven",
+        "have it signed, and remove what waives the policy",
     ),
 )

@@ -24,20 +24,26 @@ SIGNATURE = "dev.cosignproject.cosign/signature"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 KIND = "cosign container image signature"
 
+SIGNATURES, ATTESTATIONS = "sig", "att"
+"""How the tags end that hold the signatures of a digest, and the attestations."""
+
+ENVELOPE = "application/vnd.dsse.envelope.v1+json"
+"""A layer under an `.att` tag: one attestation."""
+
 LAYERS = 1000
 """Layers of a `.sig` manifest that cosign reads; with more it refuses all of them."""
 
 _NEVER = "0001-01-01T00:00:00Z"
 
 
-def tag(digest: Digest) -> str:
-    """Name the tag that holds the signatures of `digest`; Misuse unless it is a sha256."""
+def tag(digest: Digest, ending: str = SIGNATURES) -> str:
+    """Name the tag that holds what is attached to `digest`; Misuse unless it is a sha256."""
     if digest.algorithm != "sha256":
         raise Misuse(
             f"{digest}: only a sha256 digest can be signed",
             hint="no verifier looks for signatures of other digests",
         )
-    return f"{digest.algorithm}-{digest.hex}.sig"
+    return f"{digest.algorithm}-{digest.hex}.{ending}"
 
 
 def docker_reference(bare: str) -> str:

@@ -2,6 +2,7 @@
 
 Nothing is decided here. Places are the tag `sha256-<hex>.sig` and the listing of referrers, in this
 order, because the tag costs one request when it is empty and settles most verdicts when it is not.
+Where attestations are asked for, the tag `sha256-<hex>.att` is read between the two.
 One piece of junk never ends a search: what is malformed becomes a finding, what could not be read
 is remembered, and the search goes on.
 """
@@ -33,6 +34,9 @@ FETCHED = 32 * 1024 * 1024
 SIGNATURE = 1024 * 1024
 """Bytes of a payload or bundle that can be a signature; real ones have a few thousand."""
 
+ATTESTATION = 16 * 1024 * 1024
+"""Bytes of an envelope or bundle where attestations are asked for: a bill of materials is long."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -52,7 +56,15 @@ class Referrer:
     bundle: bytes
 
 
-Candidate = Layer | Referrer
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A layer of an `.att` manifest: a DSSE envelope exactly as stored."""
+
+    place: str
+    envelope: bytes
+
+
+Candidate = Layer | Attached | Referrer
 
 
 class Search:
@@ -62,37 +74,63 @@ class Search:
     hold one and gave no answer, each with its error. Both grow while the iterators are consumed.
     """
 
-    def __init__(self, source: Source, subject: Descriptor) -> None:
+    def __init__(
+        self,
+        source: Source,
+        subject: Descriptor,
+        *,
+        signatures: bool = True,
+        attestations: bool = False,
+    ) -> None:
         self.findings: list[Finding] = []
         self.unread: list[tuple[str, StoreError]] = []
         self._source, self._subject = source, subject
+        self._signatures, self._attestations = signatures, attestations
+        self._limit = ATTESTATION if attestations else SIGNATURE
         self._left = FETCHED
         self._blobs: dict[Digest, bytes] = {}
 
     def candidates(self) -> Iterator[Candidate]:
-        """Everything, from every place."""
-        yield from self.legacy()
+        """Everything that is asked for, from every place."""
+        if self._signatures:
+            yield from self.legacy()
+        if self._attestations:
+            yield from self.attached()
         yield from self.bundles()
 
     def legacy(self) -> Iterator[Layer]:
         """The layers of the `.sig` manifest."""
-        if self._subject.digest.algorithm != "sha256":
-            return
-        place = cosign.tag(self._subject.digest)
-        layers: tuple[Descriptor, ...] = ()
+        if self._subject.digest.algorithm == "sha256":
+            place = cosign.tag(self._subject.digest)
+            for where, layer, raw in self._layers(place, "signature", cosign.PAYLOAD, SIGNATURE):
+                yield Layer(where, layer, raw)
+
+    def attached(self) -> Iterator[Attached]:
+        """The layers of the `.att` manifest."""
+        if self._subject.digest.algorithm == "sha256":
+            place = cosign.tag(self._subject.digest, cosign.ATTESTATIONS)
+            for where, _, raw in self._layers(place, "attestation", cosign.ENVELOPE, ATTESTATION):
+                yield Attached(where, raw)
+
+    def _layers(
+        self, place: str, what: str, kind: str, limit: int
+    ) -> Iterator[tuple[str, Descriptor, bytes]]:
+        """The layers of type `kind` of the manifest at the tag `place`, each with its content."""
+        layers: list[Descriptor] = []
         with self._reading(place):
             root = self._resolve(place)
-            layers = cosign.payloads(self._manifest(root)) if root is not None else ()
+            listed = self._manifest(root).layers if root is not None else ()
+            layers = [layer for layer in listed if layer.media_type == kind]
         for number, layer in enumerate(layers):
-            where = f"{place}, signature {number + 1}"
+            where = f"{place}, {what} {number + 1}"
             if number == LISTED:
                 self.unread.append((where, StoreError(f"only the first {LISTED} are looked at")))
                 return
             payload = None
             with self._reading(where):
-                payload = self._read(layer)
+                payload = self._read(layer, limit)
             if payload is not None:
-                yield Layer(where, layer, payload)
+                yield where, layer, payload
 
     def bundles(self, *, only_likely: bool = False) -> Iterator[Referrer]:
         """The bundles among the referrers; `only_likely` believes the listing and reads less."""
@@ -113,7 +151,7 @@ class Search:
             self._note(place, f"is no bundle ({manifest.artifact_type[:80]!r})")
             return None
         subject = manifest.subject
-        return Referrer(place, subject.digest if subject else None, self._read(layer))
+        return Referrer(place, subject.digest if subject else None, self._read(layer, self._limit))
 
     def _listed(self) -> list[Descriptor]:
         """The referrers as listed, each once, those that look like signatures first."""
@@ -140,11 +178,11 @@ class Search:
         self._spend(target, store.MANIFEST_LIMIT)
         return store.manifest(self._source, target)
 
-    def _read(self, target: Descriptor) -> bytes:
+    def _read(self, target: Descriptor, limit: int) -> bytes:
         """Read a blob, once: several signatures can share a payload."""
         if target.digest not in self._blobs:
-            self._spend(target, SIGNATURE)
-            self._blobs[target.digest] = store.read(self._source, target, limit=SIGNATURE)
+            self._spend(target, limit)
+            self._blobs[target.digest] = store.read(self._source, target, limit=limit)
         return self._blobs[target.digest]
 
     def _spend(self, target: Descriptor, limit: int) -> None:

@@ -1,5 +1,12 @@
-"""What must be true before anything is trusted. Silence means no."""
+"""What must be true before anything is trusted. Silence means no.
 
-from ocipack.trust.policy.model import Policy
+- `model`: policies, authorities, attestations, exemptions, and the short form for keys
+- `names`: which names a policy covers
+- `conditions`, `age`: what it may ask of what was signed
+- `decision`: from evidence to a decision, without a store
+- `reader`, `clusterimagepolicy`: files, read strictly; they load the YAML reader, nothing else does
+"""
 
-__all__ = ["Policy"]
+from ocipack.trust.policy.model import Policy, VerificationPolicy
+
+__all__ = ["Policy", "VerificationPolicy"]

@@ -1,0 +1,157 @@
+"""Which names a policy covers.
+
+A glob is `registry/repository[:tag][@digest]`, or `**` alone, which is every name.
+
+- In the registry `*` stands for characters of one label: never a dot, never a port, so that
+  `*.example.com` is neither `example.com` nor `a.b.example.com` nor `a.example.com:5000`.
+- In the repository `*` stands for characters of one component, and a component `**` for any number
+  of components; at the end, where it means "everything below", for at least one.
+- In the tag `*` stands for any characters. Without a tag every tag is meant, and none.
+- A digest is written out; such a glob covers only what was asked for by that digest.
+
+Spellings of one place are one name: the registry is compared in lower case, without `:443`, an
+IPv6 address in its short form, and Docker Hub under its one name `docker.io`, with `library/`.
+Otherwise an image could step out of a strict policy by being asked for in another spelling.
+
+ClusterImagePolicy has its own dialect (sigstore/policy-controller, pkg/apis/glob): one text, tag or
+digest and all, in which `*` stops at `/` alone and `**` nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ocipack.errors import Misuse
+from ocipack.oci.reference import Reference
+
+EVERYTHING = "**"
+
+_LONGEST = 500
+_HUB = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
+_REGISTRY = re.compile(
+    r"(?P<host>\[[0-9a-fA-F:]+\]|localhost|[A-Za-z0-9*](?:[A-Za-z0-9.*-]*[A-Za-z0-9*])?)"
+    r"(?::(?P<port>[0-9]{1,5}))?"
+)
+_PATH = re.compile(r"[a-z0-9._*-]+(?:/[a-z0-9._*-]+)*")
+_GLOB = re.compile(
+    r"(?P<registry>\[[^\]/]*\](?::[^/]*)?|[^/\[\]]+)/(?P<path>[^:@]+)"
+    r"(?::(?P<tag>[A-Za-z0-9_.*-]+))?(?:@(?P<digest>sha(?:256|512):[0-9a-f]{64,128}))?"
+)
+_FOREIGN = re.compile(r"[a-zA-Z0-9_:/*.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """A pattern of names, `foreign`: in ClusterImagePolicy's dialect. Misuse if it is none."""
+
+    text: str
+    foreign: bool = False
+    _pattern: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.text or len(self.text) > _LONGEST:
+            raise Misuse(f"a glob has 1 to {_LONGEST} characters")
+        if self.foreign:
+            text = _foreign(self.text)
+        else:
+            text = "" if self.text == EVERYTHING else _own(self.text)
+        pattern = re.compile(text, re.DOTALL) if text else None
+        object.__setattr__(self, "_pattern", pattern)
+
+    def covers(self, reference: Reference) -> bool:
+        """Whether `reference`, as it was asked for, is one of these names."""
+        if self._pattern is None:
+            return True
+        registry, repository = _settled(reference.registry, reference.repository)
+        tag = reference.tag or ("" if reference.digest else "latest")
+        digest = f"@{reference.digest}" if reference.digest else ""
+        if not self.foreign:
+            said = f"{registry}/{repository}:{tag}{digest}"
+            return self._pattern.fullmatch(said) is not None
+        bare = f"{'index.docker.io' if registry == 'docker.io' else registry}/{repository}"
+        written = f"{bare}:{reference.tag}" if reference.tag else bare
+        whole = bare + digest if digest else f"{bare}:{tag}"
+        return any(self._pattern.fullmatch(text) for text in (whole, written + digest))
+
+
+def _settled(registry: str, repository: str) -> tuple[str, str]:
+    """The one spelling of a place."""
+    host, port = registry.lower(), ""
+    if not host.endswith("]") and ":" in host:
+        host, _, port = host.rpartition(":")
+    if host.startswith("["):
+        host = _short(host)
+    if host in _HUB and port in ("", "443"):
+        host, port = "docker.io", ""
+        repository = repository if "/" in repository else f"library/{repository}"
+    number = port.lstrip("0")
+    return (f"{host}:{number}" if number not in ("", "443") else host), repository
+
+
+def _short(host: str) -> str:
+    """An IPv6 address in brackets, in its short form; as it is if it is none."""
+    from ipaddress import AddressValueError, IPv6Address  # noqa: PLC0415 - weight, for few
+
+    try:
+        return f"[{IPv6Address(host[1:-1])}]"
+    except AddressValueError:
+        return host
+
+
+def _own(text: str) -> str:
+    match = _GLOB.fullmatch(text)
+    if match is None:
+        raise Misuse(
+            f"not a glob of names: {text!r}",
+            hint="write registry/repository[:tag][@digest] with * and **, or ** for every name",
+        )
+    registry, path = match["registry"], match["path"]
+    if not _REGISTRY.fullmatch(registry) or "**" in registry:
+        raise Misuse(
+            f"{text!r}: not a registry: {registry!r}",
+            hint="a registry is written with its port; * stands for part of one label of its name",
+        )
+    parts = path.split("/")
+    if not _PATH.fullmatch(path) or any("**" in part and part != "**" for part in parts):
+        raise Misuse(
+            f"{text!r}: not a repository: {path!r}",
+            hint="** stands for whole components: team/**, or team/**/app",
+        )
+    registry, path = _settled(registry, path)
+    tag = "[^@]*" if match["tag"] is None else _stars(match["tag"], "[^@]*")
+    if match["tag"] is not None and not match["tag"].strip("*"):
+        tag = "[^@]+"
+    digest = r"(?:@.*)?" if match["digest"] is None else re.escape(f"@{match['digest']}")
+    return f"{_stars(registry, '[^./:]*')}/{_components(path)}:{tag}{digest}"
+
+
+def _components(path: str) -> str:
+    """The pattern of a repository."""
+    parts = path.split("/")
+    out = ""
+    for i, part in enumerate(parts):
+        last = i == len(parts) - 1
+        if part != "**":
+            out += _stars(part, "[^/:@]*") + ("" if last else "/")
+        else:
+            out += "[^:@]+" if last else "(?:[^/:@]+/)*"
+    return out
+
+
+def _foreign(text: str) -> str:
+    if not _FOREIGN.fullmatch(text):
+        raise Misuse(f"not a glob of ClusterImagePolicy: {text!r}")
+    text = {"*": "index.docker.io/library/*", "*/*": "index.docker.io/*/*"}.get(text, text)
+    host, slash, rest = text.partition("/")
+    if slash and "*" not in host:
+        settled, _ = _settled(host, "")
+        host = "index.docker.io" if settled == "docker.io" else settled
+    pieces = re.split(r"(\*\*|\*)", host.lower() + slash + rest if slash else text)
+    known = {"**": ".*", "*": "[^/]*"}
+    return "".join(known.get(piece, re.escape(piece)) for piece in pieces)
+
+
+def _stars(text: str, star: str) -> str:
+    """`text` with `star` for each run of stars: one run has one meaning, and takes linear time."""
+    return star.join(re.escape(piece) for piece in re.split(r"\*+", text))
