@@ -166,6 +166,11 @@ def test_hostile_text_cannot_drive_the_terminal() -> None:
     assert plain("a\u061cb\u2028c\u2029d") == "a\\u061cb\\u2028c\\u2029d"
 
 
+def test_text_of_many_lines_is_made_safe_in_linear_time() -> None:
+    text = "\n " * 500_000  # half an hour, if blanks are looked through across lines
+    assert plain(f"{text}::error::x") == f"{text}\\u003a:error::x"
+
+
 def test_nobody_else_begins_a_line() -> None:
     stream = io.StringIO()
     console = Console(stream)

@@ -38,6 +38,7 @@ from ocipack.stores.http.patience import Patience
 from ocipack.stores.http.settings import Settings
 from ocipack.stores.http.transport import Transport
 from ocipack.stores.memory import MemoryStore
+from ocipack.stores.registry import pages
 from ocipack.stores.registry.manifests import Memo
 from ocipack.stores.registry.registries import Registries
 from ocipack.stores.registry.store import RegistryStore
@@ -1169,6 +1170,22 @@ def test_how_the_next_page_is_named(server: Registry, link: str) -> None:
         Fault("last=a$", 200, {"Link": '</x>; rel="prev"'}, b'{"tags":["b"]}'),
     ]
     assert list(opened(server).tags()) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "is_next"),
+    [
+        ("; rel=next", True),
+        (';title="x" ;REL = "first NEXT last"', True),
+        ('; rel="prev"; rel="next"', True),
+        ("; rel=nextly", False),
+        ('; rel="next-archive"', False),
+        ("; rev=next", False),
+        (";rel=a" * 300_000, False),  # hours, if the rest is looked through at each of them
+    ],
+)
+def test_which_link_is_the_next_page(parameters: str, *, is_next: bool) -> None:
+    assert pages._is_next(parameters) == is_next
 
 
 def test_names_that_cannot_be_tags_are_left_out(server: Registry) -> None:

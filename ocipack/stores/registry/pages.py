@@ -17,7 +17,7 @@ LISTING_LIMIT = 8 * 1024 * 1024
 """Bytes of one page: ten thousand referrers with annotations fit, and no more."""
 
 _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[A-Za-z*]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)')
-_NEXT = re.compile(r';\s*rel\s*=\s*"?(?:[^"]*\s)?next(?:\s[^"]*)?"?', re.IGNORECASE)
+_RELATION = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
 
 
 def following(at: Repository, answer: Answer, raw: bytes, *, accept: str) -> Iterator[bytes]:
@@ -45,9 +45,15 @@ def following(at: Repository, answer: Answer, raw: bytes, *, accept: str) -> Ite
 def _next(client: Client, answer: Answer) -> Url | None:
     for header in answer.headers("Link"):
         for match in _LINK.finditer(header):
-            if _NEXT.search(match[2]):
+            if _is_next(match[2]):
                 return at_home(client, answer.at.url.join(match[1]))
     return None
+
+
+def _is_next(parameters: str) -> bool:
+    """Whether one of the relations (RFC 8288, 3.3) is `next`; in linear time."""
+    found = (match[1] or match[2] or "" for match in _RELATION.finditer(parameters))
+    return any("next" in relation.lower().split() for relation in found)
 
 
 def at_home(client: Client, url: Url) -> Url:
