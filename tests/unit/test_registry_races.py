@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import content
 import pytest
 from registry import Fault, Registry, Switches
@@ -102,3 +105,15 @@ def test_nothing_is_waited_for_where_nothing_is_appended() -> None:
         store = opened(registry, clock)
         store.tag(image(store), "sha256-" + "0" * 64 + ".sig")
         assert clock.waits == []
+
+
+def test_sockets_go_with_the_transport_that_used_them() -> None:
+    # urllib3 keeps a pool's connections until the pool goes; nothing in them may lead back to it
+    with Registry() as registry:
+        transport = Transport()
+        reference = Reference.parse(f"{registry.name}/team/app")
+        image(Registries(transport).store(reference, writes=True))
+        kept = weakref.ref(transport)
+        del transport
+        gc.collect()
+        assert kept() is None

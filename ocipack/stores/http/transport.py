@@ -256,11 +256,15 @@ class Transport:
         if proxy:
             return _proxied(proxy, timeout=waits, maxsize=count, **secure)
 
+        # no `self` below: urllib3 keeps a pool's connections until the pool goes, and connections
+        # that led back to the pool would keep both, and their sockets, until the process ends
+        gate, peers, origin = self._gate, self._peers, url.origin
+
         def check(address: str) -> None:
-            self._gate.address(url.host, url.port, address)
+            gate.address(url.host, url.port, address)
             if confined:
                 outward(url.host, address)
-            self._peers[url.origin] = address
+            peers[origin] = address
 
         kind = _SecurePool if own is not None else _PlainPool
         return kind(url.host, url.port, timeout=waits, maxsize=count, check=check, **secure)
