@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,12 +14,14 @@ from ocipack.cli.reading import Directory
 from ocipack.errors import OcipackError, Rejected
 from ocipack.files.snapshot import RESOLVE, snapshot
 from ocipack.files.workspace import Workspace
+from ocipack.k8s.kustomization.paths import View
 from ocipack.render import Rendered, render
-from ocipack.report import Finding
+from ocipack.report import Finding, Report
 from ocipack.tools.kustomize import Kustomize, Program
 from ocipack.tree.ignore import defaults
 from ocipack.tree.tree import Entry, Tree
 from ocipack.validate.judge import Judge
+from ocipack.validate.trace import traced
 
 
 @dataclass(slots=True)
@@ -71,7 +73,10 @@ class Building:
             made.objects += len(result.resources)
             judge.schemas.learn(result.resources)
             judge.schemas.missing.clear()
-            findings += [*result.report.findings, *judge.built(result.resources)]
+            findings += [
+                *result.report.findings,
+                *_judged(result, judge, list(seen.tree.files), top),
+            ]
             made.missing.update(judge.schemas.missing)
         made.findings += [_placed(finding, directory) for finding in dict.fromkeys(findings)]
         return made
@@ -86,6 +91,14 @@ class Building:
             ThreadPoolExecutor(max_workers=self._jobs, thread_name_prefix="build") as pool,
         ):
             yield from pool.map(partial(_one, names, top, kustomize), roots)
+
+
+def _judged(built: Rendered, judge: Judge, names: list[str], top: Path) -> Iterable[Finding]:
+    """What is wrong with the objects of a root, placed in the files that they come from."""
+    report = Report.of(judge.built(built.resources))
+    roots = [one.root for one in built.roots]
+    read = lambda name: (top / name).read_bytes()  # noqa: E731 - shorter than a function
+    return traced(report, built.resources, roots, View.of(names), read).findings
 
 
 def _one(names: list[str], top: Path, kustomize: Kustomize, root: str) -> Rendered | OcipackError:

@@ -16,8 +16,10 @@ import click
 from ocipack.cli.command import App
 from ocipack.cli.console import plural
 from ocipack.cli.definitions import given, in_tree, target_options
+from ocipack.cli.projects import project_option, read_project, settled
 from ocipack.files.workspace import Workspace
 from ocipack.flux import artifact as flux
+from ocipack.k8s.kustomization.paths import View
 from ocipack.oci import store as stores
 from ocipack.oci.artifact import Artifact
 from ocipack.render import Rendered, render
@@ -27,6 +29,7 @@ from ocipack.tree import ignore, unarchive
 from ocipack.tree.tree import Entry
 from ocipack.validate.check import schemas_for, validate
 from ocipack.validate.schema import SchemaCheck
+from ocipack.validate.trace import traced
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -60,7 +63,7 @@ _OPTIONS = (
 
 def checking_options(function: _F) -> _F:
     """Add the options of `Checking`."""
-    function = target_options(function)
+    function = project_option(target_options(function))
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -77,6 +80,7 @@ class Checking:
     allow_tags: bool
     renderer: str
     render_timeout: float
+    project: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +108,13 @@ def checked(app: App, workspace: Workspace, artifact: Artifact, how: Checking) -
                 roots=how.roots or None,
                 jobs=len(os.sched_getaffinity(0)),
             )
+        project = read_project(how.project, app.base)
         report = rendered.report + validate(
             rendered.resources, allow_tags=how.allow_tags, schemas=_schemas(app, copy, how)
         )
+        roots = [built.root for built in rendered.roots]
+        report = traced(report, rendered.resources, roots, View.of(copy.names), copy.read)
+        report = settled(report, project, copy.names, copy.read, whole=not how.roots)
         objects = plural(len(rendered.resources), "object")
         stage.say(f"{objects} from {plural(len(rendered.roots), 'root')}")
     return Checked(rendered, report)

@@ -38,8 +38,9 @@ class Outcome:
     `text` is what text form prints (empty: nothing), `data` the members of the JSON form,
     `report` the findings, `code` the exit code of a command that ran to its end, and `summary` a
     table for people: names and values, those without a value left out. `failures` are the parts
-    that ended in an error, by name, when others did not; `checked` are the objects that were
-    looked at, each with its file, so that a form can also say what is good.
+    that ended in an error, by name, when others did not, and `refused` what was found about them
+    that `report` leaves out; `checked` are the objects that were looked at, so that a form can
+    also say what is good.
     """
 
     text: str = ""
@@ -48,7 +49,8 @@ class Outcome:
     code: int = 0
     summary: Sequence[tuple[str, str]] = ()
     failures: Sequence[tuple[str, OcipackError]] = ()
-    checked: Sequence[tuple[str, str]] = ()
+    refused: Report = field(default_factory=Report)
+    checked: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Result:
     @property
     def report(self) -> Report:
         """Every finding, those of failed parts too."""
-        return sum((report_of(error) for _, error in self.outcome.failures), self.outcome.report)
+        return self.outcome.report + self.outcome.refused
 
     @property
     def failures(self) -> list[tuple[str, OcipackError]]:

@@ -13,6 +13,7 @@ from ocipack.errors import IntegrityError, Misuse, OcipackError, Unavailable
 from ocipack.files.manifests import Listing, listing, reader
 from ocipack.files.seam import printable, translated
 from ocipack.files.workspace import Workspace
+from ocipack.project import FILE
 from ocipack.report import Finding
 from ocipack.tree.ignore import defaults
 from ocipack.validate.inputs import KUSTOMIZATIONS, SUFFIXES, sort_out
@@ -33,11 +34,15 @@ _BLOCK = 1024 * 1024
 
 @dataclass(slots=True)
 class Directory:
-    """A directory that was named, and what kustomize builds there; no `roots` if nothing."""
+    """A directory that was named, and what kustomize builds there; no `roots` if nothing.
+
+    `files` are those that arrive, by their names below it: where each is.
+    """
 
     path: str
     prefix: str
     roots: Roots | None = None
+    files: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -106,10 +111,11 @@ class Gathering:
     def _directory(self, path: str, prefix: str, listed: Listing, found: Gathered) -> None:
         left_out = defaults("\n".join(self.ignored))
         names = {n: p for n, p in listed.files.items() if not (self.ignored and left_out(n))}
+        names.pop(FILE, None)
         found.findings += _odd(listed, prefix)
         result = sort_out(names, lambda name: _read(names[name]))
         found.skipped |= {prefix + name: why for name, why in result.skipped.items()}
-        directory = Directory(path, prefix)
+        directory = Directory(path, prefix, files={n: names[n] for n in result.arriving})
         found.directories.append(directory)
         used: frozenset[str] = frozenset()
         if self.render and result.kustomized:

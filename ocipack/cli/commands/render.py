@@ -44,6 +44,7 @@ def render(app: App, *, directory: str, **options: Any) -> Outcome:
             ],
         },
         report,
+        checked=[str(one) for one in result.rendered.resources],
     )
 
 

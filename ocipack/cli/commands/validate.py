@@ -15,15 +15,18 @@ from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.console import plural
 from ocipack.cli.definitions import Target, given, target_options
 from ocipack.cli.outcome import Outcome
+from ocipack.cli.projects import project_option, read_project, settled
 from ocipack.cli.reading import Gathered, Gathering
 from ocipack.errors import Misuse, OcipackError
 from ocipack.files.entries import Entries
+from ocipack.files.manifests import reader
 from ocipack.files.workspace import Workspace
 from ocipack.k8s.yaml.scalars import Dialect
 from ocipack.report import Finding, Report, Severity
 from ocipack.tools.workers import spread
 from ocipack.validate.cache import Cache
 from ocipack.validate.check import EMPTY, schemas_for
+from ocipack.validate.inputs import KUSTOMIZATIONS, SUFFIXES
 from ocipack.validate.judge import Judge, Options
 from ocipack.validate.run import UNREADABLE, Done, Run, Task, prepare
 from ocipack.validate.together import Validation
@@ -39,6 +42,7 @@ _GARBAGE = 100_000
 
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @target_options
+@project_option
 @click.option(
     "--dialect",
     type=click.Choice([one.value for one in Dialect]),
@@ -119,6 +123,7 @@ class _How:
     render_timeout: float
     cache: str | None
     jobs: int | None
+    project: str
 
     @property
     def processes(self) -> int:
@@ -131,6 +136,7 @@ class _Validate:
 
     def __init__(self, app: App, workspace: Workspace, target: Target, how: _How) -> None:
         self._app, self._workspace, self._target, self._how = app, workspace, target, how
+        self._project = read_project(how.project, app.base)
         self._given = given(app, target.crds)
 
     def outcome(self, found: Gathered) -> Outcome:
@@ -143,7 +149,7 @@ class _Validate:
         objects = whole.objects + sum(one.objects for one in built)
         if not objects and not failures and not whole.unreadable:
             findings.append(_nothing(found, whole))
-        report = Report.of(findings)
+        report = self._settled(Report.of(findings), found, whole)
         for name, error in failures:
             said = str(error) if name in str(error) else f"{name}: {error}"
             self._app.console.error(said, error.hint)
@@ -153,6 +159,22 @@ class _Validate:
             code=_code(report, failures),
             summary=_summary(report, found, whole, built),
             failures=failures,
+        )
+
+    def _settled(self, report: Report, found: Gathered, whole: Validation) -> Report:
+        """The report after the ignores of the project, and of comments."""
+        files = {
+            one.prefix + name: path for one in found.directories for name, path in one.files.items()
+        }
+        built = [name for name in files if name.rpartition("/")[2] in KUSTOMIZATIONS]
+        names = [name for name in (*whole.excusing, *built) if name.endswith(SUFFIXES)]
+        how = self._how
+        return settled(
+            report,
+            self._project,
+            names,
+            lambda name: b"".join(reader(files.get(name, name))()),
+            whole=bool(found.directories) and how.render and not (how.skip or found.failures),
         )
 
     def _run(self) -> Run:

@@ -28,7 +28,6 @@ _ILLEGAL = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 class _Case:
     """A test case: what was found about it, and the error that ended it, if one did."""
 
-    file: str
     name: str
     findings: list[Finding] = field(default_factory=list)
     error: OcipackError | None = None
@@ -64,29 +63,20 @@ def write(result: Result) -> str:
 
 
 def _cases(result: Result) -> Sequence[_Case]:
-    cases = {pair: _Case(*pair) for pair in result.outcome.checked}
+    cases = {name: _Case(name) for name in result.outcome.checked}
     for finding in result.report.findings:
-        pair = _pair(finding, result)
-        cases.setdefault(pair, _Case(*pair)).findings.append(finding)
+        name = finding.subject or result.path(finding) or f"ocipack {result.command}"
+        cases.setdefault(name, _Case(name)).findings.append(finding)
     for name, error in result.failures:
         if isinstance(error, Rejected) and any(case.failing for case in cases.values()):
             continue  # its findings say it
-        cases[result.command, name] = _Case("", name, error=error)
-    if not cases:
-        cases["", result.command] = _Case("", f"ocipack {result.command}")
-    return list(cases.values())
-
-
-def _pair(finding: Finding, result: Result) -> tuple[str, str]:
-    """The case that a finding belongs to: its object, else its file, else the command."""
-    path = result.path(finding)
-    if not finding.subject:
-        return (path, path) if path else ("", f"ocipack {result.command}")
-    return path, finding.subject
+        cases.setdefault(name, _Case(name)).error = error
+    name = f"ocipack {result.command}"
+    return list(cases.values()) or [_Case(name)]
 
 
 def _written(case: _Case, result: Result) -> Iterator[str]:
-    group = _attribute(case.file or f"ocipack.{result.command}")
+    group = _attribute(f"ocipack.{result.command}")
     yield f'    <testcase name={_attribute(case.name)} classname={group} time="0">\n'
     if case.undecided and case.error is not None:
         kind, message = _attribute(type(case.error).__name__), _attribute(str(case.error))

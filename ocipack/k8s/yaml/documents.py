@@ -34,26 +34,28 @@ class Document:
     chunk: bytes
 
     def locate(self, pointer: str) -> tuple[int, int]:
-        """Line and column, from 1, of what an RFC 6901 `pointer` names, or of what holds it."""
-        wanted = split(pointer)
-        best, found = -1, (self.line, 1)
-        for path, event, _ in steps(self.chunk):
-            if len(path) > best and path == wanted[: len(path)]:
-                line, column = at(event)
-                best, found = len(path), (self.line + line - 1, column)
-            if path == wanted:
-                break
-        return found
+        """Line and column, from 1, of what an RFC 6901 `pointer` names, or of what holds it.
+
+        What stands below its key is named by the key.
+        """
+        return self.places([pointer])[pointer]
 
     def places(self, pointers: Collection[str]) -> dict[str, tuple[int, int]]:
         """What `locate` says of each of `pointers`, in one pass however many there are."""
         wanted = {pointer: split(pointer) for pointer in pointers}
         parts = {path[:n] for path in wanted.values() for n in range(len(path) + 1)}
         known: dict[tuple[str, ...], tuple[int, int]] = {(): (self.line, 1)}
-        for path, event, _ in steps(self.chunk) if parts - {()} else ():
-            if path in parts:
-                line, column = at(event)
-                known[path] = (self.line + line - 1, column)
+        left = len(parts)
+        for path, event, is_key in steps(self.chunk, keys=True) if left else ():
+            if path not in parts:
+                continue
+            line, column = at(event)
+            place = (self.line + line - 1, column)
+            if is_key or path not in known or known[path][0] == place[0] or not path:
+                known[path] = place
+            left -= not is_key
+            if not left:
+                break
         return {
             pointer: next(known[path[:n]] for n in range(len(path), -1, -1) if path[:n] in known)
             for pointer, path in wanted.items()

@@ -1,0 +1,155 @@
+"""Objects that a kustomization makes of literals and files, and the fields that it sets itself."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from ocipack.k8s.resource import Resource
+from ocipack.k8s.yaml.nodes import Mapping, Scalar
+from ocipack.validate.trace.layers import Layer, Stack, basename, items, names, texts
+from ocipack.validate.trace.spots import ABSENT, Said, Spot, Tokens, follow
+
+_HASH: Final = re.compile(r"-[0-9a-z]{10}")
+_FIELDS: Final = {"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}
+_METADATA: Final = ("labels", "annotations", "matchLabels", "selector")
+_SCALED: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+_DATA: Final = 2  # tokens of /data/KEY
+
+
+def generators(resource: Resource, layers: list[Layer]) -> list[tuple[Layer, Mapping]]:
+    """The entries that `resource` is made of: one that makes it, and those that change that one.
+
+    A layer further out merges into it, or replaces it, by the name that it had when it was made.
+    """
+    field = _FIELDS.get(resource.kind) if resource.api_version == "v1" else None
+    every = [
+        (layer, entry) for layer in layers for entry in (layer.entries(field) if field else ())
+    ]
+    made = set()
+    for index, layer in enumerate(layers):
+        for entry in layer.entries(field) if field else ():
+            name = texts(entry).get("name", "")
+            if name and _creates(entry):
+                called = names(name, resource.kind, tuple(layers[index:]))
+                made |= {name} if any(_is(resource.name, one) for one in called) else set()
+    return [(layer, entry) for layer, entry in every if texts(entry).get("name") in made]
+
+
+def _creates(entry: Mapping) -> bool:
+    return texts(entry).get("behavior", "create") in ("", "create")
+
+
+def _is(name: str, made: str) -> bool:
+    return name == made or (name.startswith(made) and bool(_HASH.fullmatch(name[len(made) :])))
+
+
+def entries(
+    resource: Resource, tokens: Tokens, layer: Layer, made: list[Mapping], stack: Stack
+) -> Iterator[Said]:
+    """Where the generators `made` of `layer` say what is at `tokens` of the object."""
+    if tokens in ((), ("metadata", "name")):
+        yield from (Said(layer.spot(entry)) for entry in made if _creates(entry))
+    if len(tokens) != _DATA or tokens[0] not in ("data", "binaryData"):
+        return
+    value = _decoded(resource, tokens)
+    if value is None:
+        return
+    for entry in made:
+        yield from (Said(spot) for spot in _literals(layer, entry, tokens[1], value))
+        yield from (Said(spot) for spot in _files(layer, entry, tokens[1], value, stack))
+
+
+def _decoded(resource: Resource, tokens: Tokens) -> bytes | None:
+    value = follow(resource.value, tokens)
+    if not isinstance(value, str):
+        return None
+    if resource.kind != "Secret" and tokens[0] == "data":
+        return value.encode()
+    try:
+        return base64.b64decode("".join(value.split()), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _literals(layer: Layer, entry: Mapping, key: str, value: bytes) -> Iterator[Spot]:
+    for node in items(entry.get("literals")):
+        if isinstance(node, Scalar):
+            name, _, text = node.text.partition("=")
+            quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+            if name == key and value in (text.encode(), text[1:-1].encode() if quoted else b""):
+                yield layer.spot(node)
+
+
+def _files(layer: Layer, entry: Mapping, key: str, value: bytes, stack: Stack) -> Iterator[Spot]:
+    for node in items(entry.get("files")):
+        name, equals, path = node.text.partition("=") if isinstance(node, Scalar) else ("", "", "")
+        path = path if equals else name
+        file = stack.file(layer, path) if path else None
+        if file and (name if equals else basename(path)) == key and stack.read(file) == value:
+            yield Spot(file)
+    single = entry.get("env")
+    for node in (*items(entry.get("envs")), *([single] if single else [])):
+        file = stack.file(layer, node.text) if isinstance(node, Scalar) else None
+        for number, line in enumerate(stack.read(file).splitlines() if file else (), 1):
+            name_, _, text = line.decode(errors="replace").lstrip().partition("=")
+            if file and name_ == key and text.encode() == value:
+                yield Spot(file, number, 1)
+
+
+def fields(
+    resource: Resource, tokens: Tokens, layer: Layer, known: Collection[str]
+) -> Iterator[Said]:
+    """Where `layer` itself sets a namespace, a label, an image or a number to what is rendered.
+
+    `known` is how the object is or was called.
+    """
+    value = follow(resource.value, tokens)
+    if value is ABSENT or not tokens:
+        return
+    yield from _labels(layer, tokens, value)
+    if tokens[-1] == "image" and isinstance(value, str):
+        yield from (Said(spot) for spot in _images(layer, value))
+    if tokens == ("spec", "replicas"):
+        for entry in layer.entries("replicas"):
+            said = texts(entry)
+            if said.get("name") in known and said.get("count") == str(value):
+                yield Said(layer.spot(entry.get("count") or entry), resource.kind in _SCALED)
+    if tokens[-1] == "namespace" or (resource.kind == "Namespace" and tokens[-1] == "name"):
+        node = layer.root.get("namespace")
+        if isinstance(node, Scalar) and node.text == value:
+            yield Said(layer.spot(node), tokens == ("metadata", "namespace"))
+
+
+def _labels(layer: Layer, tokens: Tokens, value: Any) -> Iterator[Said]:
+    if not any(token in _METADATA for token in tokens[:-1]):
+        return
+    holders = [layer.root.get("commonLabels"), layer.root.get("commonAnnotations")]
+    holders += [entry.get("pairs") for entry in layer.entries("labels")]
+    for holder in holders:
+        node = holder.get(tokens[-1]) if isinstance(holder, Mapping) else None
+        if isinstance(node, Scalar) and node.text == value:
+            yield Said(layer.spot(node), tokens[:-2] == ("metadata",))
+
+
+def _images(layer: Layer, image: str) -> Iterator[Spot]:
+    """Entries of `images` whose outcome is `image` (kustomize, imagetag.Updater)."""
+    name, at, digest = image.partition("@")
+    last = name.rpartition("/")[2]
+    tag = last.partition(":")[2]
+    name = name[: len(name) - len(tag) - 1] if tag else name
+    for entry in layer.entries("images"):
+        said = texts(entry)
+        if (said.get("newName") or said.get("name")) != name:
+            continue
+        if not any(said.get(field) for field in ("newName", "newTag", "digest")):
+            continue
+        new_tag, new_digest = said.get("newTag", ""), said.get("digest", "")
+        fits_tag = not new_tag or new_tag == tag
+        fits_digest = not new_digest or (bool(at) and new_digest == digest)
+        if fits_tag and fits_digest:
+            node = entry.get("digest") or entry.get("newTag") or entry.get("newName")
+            yield layer.spot(node or entry)
