@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ocipack.errors import IntegrityError
 from ocipack.k8s.yaml.documents import Document, join
 from ocipack.k8s.yaml.scalars import Dialect
+
+MAPS: Final = (dict, Mapping)
+"""What is a mapping; asking for dict first is ten times faster than asking for Mapping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Resource:
     origin: Origin = Origin()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.value, Mapping):
+        if not isinstance(self.value, MAPS):
             found = "a list" if isinstance(self.value, list) else "a scalar"
             raise IntegrityError(f"{self.place}: a Kubernetes object is a mapping, not {found}")
 
@@ -77,7 +80,7 @@ class Resource:
     def metadata(self) -> Mapping[str, Any]:
         """`metadata`, or an empty mapping."""
         found = self.value.get("metadata")
-        return found if isinstance(found, Mapping) else {}
+        return found if isinstance(found, MAPS) else {}
 
     @property
     def name(self) -> str:
@@ -139,7 +142,7 @@ def _unrolled(resource: Resource, dialect: Dialect, *, inside: bool = False) -> 
 def _as_text(resource: Resource, document: Document) -> Resource:
     """Annotations as kustomize writes them: the text of each scalar, whatever its type."""
     found = resource.metadata.get("annotations")
-    if not isinstance(found, Mapping) or all(_stays(value) for value in found.values()):
+    if not isinstance(found, MAPS) or all(_stays(value) for value in found.values()):
         return resource
     texts = {
         key: value

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ocipack.errors import IntegrityError
-from ocipack.k8s.resource import Resource, resources
+from ocipack.k8s.resource import MAPS, Resource, resources
 from ocipack.k8s.yaml.documents import Document, parsed, read, split
 from ocipack.k8s.yaml.events import YamlError
 from ocipack.k8s.yaml.pieces import WIDE, Piece, cut
@@ -18,7 +18,8 @@ from ocipack.report import Finding, Severity
 from ocipack.validate import confidential, images, objects
 from ocipack.validate.checks import checks
 from ocipack.validate.schema import SchemaCheck
-from ocipack.validate.unportable import FOLDED, unportable
+from ocipack.validate.sizes import sizes
+from ocipack.validate.unportable import folded, unportable
 from ocipack.validate.verdict import Known, Shape, Verdict
 
 UNREADABLE: Final = "yaml-unreadable"
@@ -28,6 +29,7 @@ NO_OBJECT: Final = "not-an-object"
 _MARKS: Final = (b"apiVersion", b"kind")
 _COMMENTS: Final = re.compile(rb"(?:[ \t]*(?:(?:---|\.\.\.)?[ \t]*(?:#[^\n]*)?)\r?(?:\n|\Z))*\Z")
 _CLAIM: Final = re.compile(rb"""^[ \t{,]*["']?(?:apiVersion|kind)["']?[ \t]*:""", re.MULTILINE)
+_SMALL: Final = 64 * 1024  # bytes of text that without aliases are no object over any limit
 _SOPS: Final = b"ENC[AES256_GCM,"
 
 Rule = Callable[[Resource], Iterable[Finding]]
@@ -54,7 +56,10 @@ class Options:
 
 @dataclass(slots=True)
 class Judge:
-    """Judges what comes from files as it is there, before anything renders or decrypts it."""
+    """Judges what comes from files as it is there, before anything renders or decrypts it.
+
+    The sizes of objects are only looked at where the text allows that they are too large.
+    """
 
     options: Options
     schemas: SchemaCheck
@@ -63,7 +68,7 @@ class Judge:
     def __post_init__(self) -> None:
         self._rules = (
             objects.identity,
-            *checks(self.schemas),
+            *(rule for rule in checks(self.schemas) if rule is not sizes),
             _demoted(confidential.plaintext, Severity.WARNING),
             _demoted(images.pinned, Severity.NOTE, images.DIGEST),
         )
@@ -112,6 +117,7 @@ class Judge:
         for resource in every:
             for rule in self._rules:
                 yield from rule(resource)
+            yield from sizes(resource)
             if "sops" not in resource.value:
                 yield from _ENCRYPTED(resource)
         yield from objects.duplicates(every)
@@ -128,7 +134,7 @@ class Judge:
             text = str(e).partition(": ")[2] or str(e)
             found.append(Finding(NO_OBJECT, text, line=document.line))
         chunk = document.chunk
-        if (odd or FOLDED.search(chunk)) and not chunk.startswith(WIDE):
+        if (odd or folded(chunk)) and not chunk.startswith(WIDE):
             found += _warned(document)
         if self._claims(document.value):
             verdict.claims += 1
@@ -143,7 +149,7 @@ class Judge:
         Many programs have configuration files with apiVersion and kind, but without metadata:
         those count only if their kind is known.
         """
-        if not isinstance(value, Mapping) or not ("apiVersion" in value or "kind" in value):
+        if not isinstance(value, MAPS) or not ("apiVersion" in value or "kind" in value):
             return False
         if "metadata" in value or "items" in value:
             return True
@@ -161,6 +167,8 @@ class Judge:
         if self.options.skips(resource):
             return []
         found = [finding for rule in self._rules for finding in rule(resource)]
+        if len(document.chunk) > _SMALL or b"&" in document.chunk:
+            found += sizes(resource)
         if _SOPS in document.chunk and "sops" not in resource.value:
             found += _ENCRYPTED(resource)
         return found

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ocipack.k8s.resource import Resource
+from ocipack.k8s.resource import MAPS, Resource
 from ocipack.report import Finding
 from ocipack.validate import formats
 from ocipack.validate.rules import Path, found, spell
@@ -37,8 +37,8 @@ _NOT_SOURCES = {
 def _map(value: Any, *names: str) -> Mapping[str, Any]:
     """The mapping at `names` below `value`, or an empty one."""
     for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
+        value = value.get(name) if isinstance(value, MAPS) else None
+    return value if isinstance(value, MAPS) else {}
 
 
 def _list(value: Mapping[str, Any], name: str) -> list[Any]:

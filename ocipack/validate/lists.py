@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ocipack.k8s.resource import Resource
+from ocipack.k8s.resource import MAPS, Resource
 from ocipack.k8s.schemas.catalog import OBJECT_META, Catalog
 from ocipack.report import Finding
 from ocipack.validate.apis import Apis
@@ -137,7 +137,7 @@ Met = tuple[str, Path, str]  # rule, path, text
 
 def visit(plan: Plan, value: Any, path: Path, out: list[Met]) -> None:
     """Add every finding at and below `value` to `out`."""
-    if isinstance(value, Mapping):
+    if isinstance(value, MAPS):
         for name, below in plan.fields.items():
             child = value.get(name)
             if child is not None:
@@ -173,7 +173,7 @@ def _identity(plan: Plan, item: Any) -> tuple[tuple[str, Any], ...] | None:
     """What makes an entry the same as another; None if it has nothing of the kind."""
     if plan.unique:
         return (("", item),) if isinstance(item, str | int | float) else None
-    if not isinstance(item, Mapping):
+    if not isinstance(item, MAPS):
         return None
     pairs = []
     for name, default in plan.keys:

@@ -8,7 +8,7 @@ import marshal
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ocipack.k8s.resource import Resource
+from ocipack.k8s.resource import MAPS, Resource
 from ocipack.k8s.schemas.catalog import Catalog
 from ocipack.report import Finding, Severity
 from ocipack.validate.rules import found
@@ -33,7 +33,7 @@ def size(value: Any) -> int:
 def sizes(resource: Resource) -> Iterator[Finding]:
     """Annotations, data and the whole are within the limits."""
     annotations = resource.metadata.get("annotations")
-    if isinstance(annotations, Mapping):
+    if isinstance(annotations, MAPS):
         total = sum(_bytes(key) + _bytes(value) for key, value in annotations.items())
         if total > ANNOTATIONS:
             yield _too_large(resource, ("metadata", "annotations"), total, ANNOTATIONS)
@@ -75,7 +75,7 @@ def _data(resource: Resource) -> int:
 
 def _mapping(resource: Resource, name: str) -> Mapping[str, Any]:
     value = resource.value.get(name)
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, MAPS) else {}
 
 
 def _bytes(value: object) -> int:

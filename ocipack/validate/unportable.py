@@ -1,7 +1,7 @@
 """Text that kubectl and kustomize read differently: what it is depends on the way to the cluster.
 
 `helm` and `kubectl apply` read as kubectl does, Flux and `kubectl apply -k` as kustomize does.
-Reading a document notices at no cost whether it holds such text (`Reader.odd`) and `FOLDED` finds
+Reading a document notices at no cost whether it holds such text (`Reader.odd`) and `folded` finds
 the other cause; the second pass here says what and where, and is made for those documents alone.
 """
 
@@ -17,13 +17,16 @@ from ocipack.k8s.yaml.documents import join
 from ocipack.k8s.yaml.events import at, steps
 from ocipack.k8s.yaml.scalars import Dialect, ScalarError, plain, portable
 
-FOLDED: Final = re.compile(rb"[:\-?][ \t]+(?:[&!][^ \t\n]*[ \t]+)*>[-+0-9]*[ \t]*(?:#[^\n]*)?\r?\n")
-"""Where a folded block text may begin."""
-
+_FOLDED: Final = re.compile(rb"[:\-?][ \t]+(?:[&!][^\s]*[ \t]+)*>[-+0-9]*[ \t]*(?:#.*)?\r?\n")
 _DEEPER: Final = re.compile(r"\n[ \t]")
 _ANNOTATIONS: Final = ("metadata", "annotations")
 QUOTE: Final = "quote it, and every reader takes it for text"
 KEEP: Final = "write it with | instead of >, or quote it"
+
+
+def folded(chunk: bytes) -> bool:
+    """Whether `chunk` may hold a folded block text."""
+    return (b" >" in chunk and _FOLDED.search(chunk) is not None) or b"\t>" in chunk
 
 
 class Unportable(NamedTuple):

@@ -186,12 +186,13 @@ class Reader:
         return 0 if isinstance(event, StreamEndEvent) else at(event)[0]
 
     def _node(self, event: Event, depth: int, *, flow: bool) -> Any:
-        if isinstance(event, ScalarEvent):
-            value = self._scalar(event)
-        elif isinstance(event, AliasEvent):
-            return self._alias(event)
-        else:
+        kind = type(event)
+        if kind is MappingStartEvent or kind is SequenceStartEvent:
             return self._collection(event, depth, flow=flow)
+        if isinstance(event, AliasEvent):
+            return self._alias(event)
+        assert isinstance(event, ScalarEvent)  # nothing else is a node
+        value = self._scalar(event)
         if flow and self._flux and value is None and event.value == "" and event.tag is None:
             value = ""  # kyaml writes an empty plain scalar inside {} or [] as quotes
         if event.anchor:
@@ -204,15 +205,15 @@ class Reader:
         dialect = Dialect.FLUX if self._flux else Dialect.KUBECTL
         return scalars.tagged(event.value, event.tag, quoted=bool(event.style), dialect=dialect)
 
-    def _collection(self, event: Event, depth: int, *, flow: bool) -> Any:
-        assert isinstance(event, MappingStartEvent | SequenceStartEvent)
+    def _collection(self, event: Any, depth: int, *, flow: bool) -> Any:
+        """A mapping or sequence, whose start `event` is."""
         if depth >= limits.DEPTH:
             raise YamlError(f"nested deeper than {limits.DEPTH} levels", *at(event))
         anchor = event.anchor
         if anchor:
             self._open.add(anchor)
             self._anchors.pop(anchor, None)
-        read = self._mapping if isinstance(event, MappingStartEvent) else self._sequence
+        read = self._mapping if type(event) is MappingStartEvent else self._sequence
         value = read(depth + 1, flow=flow or bool(event.flow_style))
         if anchor:
             self._open.discard(anchor)
