@@ -56,9 +56,9 @@ class Connections:
     sent: Callable[[int], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
-    def store(self, reference: Reference, *, write: bool) -> RegistryStore:
-        """The repository of `reference`."""
-        return self._registries.store(reference, writes=write)
+    def store(self, reference: Reference, *, write: bool, prefetch: bool = True) -> RegistryStore:
+        """The repository of `reference`; without `prefetch` names are resolved by HEAD."""
+        return self._registries.store(reference, writes=write, prefetch=prefetch)
 
     @cached_property
     def _registries(self) -> Registries:

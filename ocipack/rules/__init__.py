@@ -9,6 +9,7 @@ from __future__ import annotations
 from ocipack.rules.ignores import IGNORES
 from ocipack.rules.kustomizations import KUSTOMIZATIONS
 from ocipack.rules.objects import OBJECTS
+from ocipack.rules.pins import PINS
 from ocipack.rules.rule import Rule
 from ocipack.rules.signatures import SIGNATURES
 from ocipack.rules.trees import TREES
@@ -17,6 +18,7 @@ ROOMS: dict[str, dict[str, Rule]] = {
     "Objects": OBJECTS,
     "Ignores": IGNORES,
     "Kustomizations": KUSTOMIZATIONS,
+    "Pins": PINS,
     "Trees and keys": TREES,
     "Signatures": SIGNATURES,
 }

@@ -46,6 +46,20 @@ def images(resource: Resource) -> Iterator[Image]:
     yield from _of(resource.value, resource.group, resource.kind, ())
 
 
+def holder(resource: Resource) -> tuple[tuple[str, ...], Mapping[str, Any]] | None:
+    """Where in `resource` its pod spec is, and the spec; None if it has none."""
+    path = _HOLDERS.get((resource.group, resource.kind))
+    spec: Any = resource.value if path is not None else None
+    for name in path or ():
+        spec = spec.get(name) if isinstance(spec, Mapping) else None
+    return (path, spec) if path is not None and isinstance(spec, Mapping) else None
+
+
+def in_spec(spec: Mapping[str, Any]) -> Iterator[Image]:
+    """The images of a pod spec, their pointers counted from it."""
+    yield from _in_spec(spec, ())
+
+
 def _of(
     value: Mapping[str, Any], group: str, kind: str, path: tuple[str | int, ...]
 ) -> Iterator[Image]:
