@@ -105,7 +105,9 @@ class Desk:
 
     def env(self, **more: str) -> dict[str, str]:
         """Make the environment of what runs here."""
-        return environment(self.folder, **more)
+        scratch = self.folder / "tmp"  # what a killed run leaves behind goes with the test
+        scratch.mkdir(exist_ok=True)
+        return environment(self.folder, TMPDIR=str(scratch), **more)
 
     def tool(self, name: str, *args: str) -> Ended:
         """Run a peer."""
