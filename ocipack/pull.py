@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ocipack.oci.digest import Digest
     from ocipack.oci.manifest import Manifest
     from ocipack.oci.store import Source
-    from ocipack.verify import Verified
+    from ocipack.verify import Exempted, Verified
 
 Write = Callable[[Iterator[Entry]], None]
 """Takes entries to their end, and only then lets anyone see what it wrote."""
@@ -34,7 +34,9 @@ class Pulled:
     size: int
 
 
-def pull(source: Source, verified: Verified, write: Write, *, limits: Limits = LIMITS) -> Pulled:
+def pull(
+    source: Source, verified: Verified | Exempted, write: Write, *, limits: Limits = LIMITS
+) -> Pulled:
     """Hand the files of the artifact that `verified` is about to `write`, one by one.
 
     1. The manifest is the one that was hashed when it was verified; it is not read again.

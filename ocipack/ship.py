@@ -19,16 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from ocipack.copy import Copied, copy
 from ocipack.errors import NotFound, Rejected
 from ocipack.flux import artifact as flux
 from ocipack.oci import store as stores
-from ocipack.sign import Form, Signed, sign
+from ocipack.sign import Form, Signed, binding, sign
 from ocipack.tag import Tagged, standing, tag
-from ocipack.verify import Verified, verify
+from ocipack.verify import Exempted, Verified, decide, verify
 
 if TYPE_CHECKING:
     from ocipack.oci.artifact import Artifact
@@ -59,13 +59,14 @@ Watch = Callable[[str], AbstractContextManager[Stage]]
 class Shipped:
     """What a run delivered.
 
-    `verified` is the proof about what the tag names now; None after a dry run that would have
-    delivered. `copied`, `signed` and `tagged` are None where nothing had to move.
+    `verified` is the proof about what the tag names now, or the exemption that was allowed in its
+    place; None after a dry run that would have delivered. `copied`, `signed` and `tagged` are None
+    where nothing had to move.
     """
 
     artifact: Artifact
     report: Report
-    verified: Verified | None = None
+    verified: Verified | Exempted | None = None
     copied: Copied | None = None
     signed: Signed | None = None
     tagged: Tagged | None = None
@@ -89,21 +90,28 @@ def ship(
     created: str | None = None,
     content: bool = False,
     dry_run: bool = False,
+    bind: tuple[str, ...] = (),
+    environment: str = "",
+    allow_exempted: bool = False,
 ) -> Shipped:
     """Deliver what `pack` makes to `store`, which is called `reference`.
 
     The moving tag is the reference's, else `latest`; a digest there must be the artifact's own.
     `check` raises for what cannot be rendered. `content` makes verification hash everything below
-    the manifest. Rejected, with the report, if the tree must not be delivered, or if the tag was
-    moved meanwhile.
+    the manifest. `bind` and `environment` are what the signature binds the content to
+    (`ocipack.sign.binding`). `allow_exempted` delivers also what the policy lets through without
+    proof; it is signed all the same. Rejected, with the report, if the tree must not be delivered,
+    or if the tag was moved meanwhile.
     """
     name = reference.tag or DEFAULT_TAG
+    reference = replace(reference, tag=name)
     before = standing(store, [name])  # (1)
     artifact = pack()  # (2)
     _expected(reference, artifact)
     report = check(artifact)  # (3)
     if not report.ok:
         raise Rejected("the tree must not be delivered as it is", report=report)
+    said = binding(bind, reference=reference, manifest=artifact.manifest, environment=environment)
     known = _unchanged(store, reference, before[name], artifact, policy, content=content)  # (4)
     if known is not None or dry_run:
         return Shipped(artifact, report, known)
@@ -118,11 +126,13 @@ def ship(
             signer,
             form=form,
             created=created,
+            annotations=said,
             allow_example_keys=policy.allow_example_keys,
         )
         stage.say(f"{', '.join(signed.written) or 'signed already'}  key {signed.key[:12]}")
     with watch("verify") as stage:
-        proof = verify(store, reference.at(artifact.root.digest), policy, content=content)  # (7)
+        prove = decide if allow_exempted else verify
+        proof = prove(store, reference.at(artifact.root.digest), policy, content=content)  # (7)
         stage.say(str(proof.descriptor.digest))
     with watch("tag") as stage:
         tagged = tag(store, proof.descriptor, before)  # (8)

@@ -12,7 +12,7 @@ would cost a request for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
@@ -21,6 +21,8 @@ from ocipack.errors import IntegrityError, Misuse, NotFound, Rejected, StoreErro
 from ocipack.oci import store as stores
 from ocipack.oci.digest import Digest
 from ocipack.trust import bundle, cosign, dsse, examples, statement
+from ocipack.trust.policy.decision import bound
+from ocipack.trust.policy.model import BINDINGS
 from ocipack.verify import judge
 from ocipack.verify.gather import Search
 
@@ -40,6 +42,45 @@ so this is how many may sign the same digest at the same moment."""
 
 _BUNDLE_HINT = "a registry may forbid moving tags; sign with --format bundle, which needs none"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+BINDABLE = ("tag", "repository", "environment", "source", "revision", "created", "version")
+"""What a signature can bind content to, in signed annotations of these names."""
+
+_MANIFEST = "org.opencontainers.image."
+
+
+def binding(
+    names: Iterable[str], *, reference: Reference, manifest: Manifest, environment: str = ""
+) -> dict[str, str]:
+    """The annotations to sign, so that content cannot pass for what it is not.
+
+    `tag` and `repository` come from `reference`, `environment` is given, the others are what the
+    annotations of `manifest` say. Misuse for a name that is not BINDABLE, or has nothing to say.
+    """
+    found = {}
+    for name in names:
+        if name not in BINDABLE:
+            raise Misuse(f"nothing can be bound as {name[:60]!r}", hint=", ".join(BINDABLE))
+        if name in BINDINGS:
+            said = bound(reference, name) or ""
+        elif name == "environment":
+            said = environment
+        else:
+            said = manifest.annotations.get(_MANIFEST + name, "")
+        if not said:
+            raise Misuse(f"there is no {name} to bind the signature to", hint=_whence(name))
+        found[name] = said
+    return found
+
+
+def _whence(name: str) -> str:
+    """Where the value of a binding comes from."""
+    if name == "tag":
+        return "name the tag, not the digest alone"
+    if name == "environment":
+        return "give --environment"
+    return f"the manifest has no annotation {_MANIFEST}{name}"
 
 
 @dataclass(frozen=True, slots=True)

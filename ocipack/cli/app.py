@@ -23,6 +23,7 @@ COMMANDS = {
     "list": "List the tags of a repository or layout.",
     "inspect": "Show an artifact's manifest, and everything attached to it.",
     "keys": "Make, import and read signing keys.",
+    "policy": "Check, explain and test verification policies.",
     "rules": "List the rules that findings name, and explain one.",
 }
 """Every command and its first line of help: what --help shows without loading any of them."""

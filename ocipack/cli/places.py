@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ocipack.cli.command import App
     from ocipack.stores.layout import LayoutStore
     from ocipack.stores.registry.store import RegistryStore
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def place(text: str) -> Location:
@@ -54,26 +52,6 @@ def opened(
             yield store
     else:
         yield app.registries.store(location.reference, write=write)
-
-
-def key_options(function: _F) -> _F:
-    """Add the options that say who is trusted."""
-    for option in (
-        click.option(
-            "--key",
-            "keys",
-            multiple=True,
-            required=True,
-            metavar="FILE",
-            help="Public key of someone who may have signed; repeatable.",
-        ),
-        click.option(
-            "--threshold", default=1, show_default=True, help="How many of the keys must have."
-        ),
-        example_option,
-    ):
-        function = option(function)
-    return function
 
 
 example_option = click.option(

@@ -128,4 +128,18 @@ SIGNATURES = table(
         "what was let through has not been proven",
         "have it signed, and remove what waives the policy",
     ),
+    Rule(
+        "policy-lax",
+        WARNING,
+        "a policy that lets through what it should refuse",
+        "a policy that only warns, passes everything or trusts a published key protects nobody",
+        "enforce it; give single images an exemption that ends",
+    ),
+    Rule(
+        "policy-case",
+        ERROR,
+        "a case of a policy's test that ends otherwise than it should",
+        "the policy does not say what was meant",
+        "mend the policy, or what the case expects",
+    ),
 )

@@ -116,6 +116,11 @@ class _Trial:
         """Whether every policy is met, so that nothing more needs to be read."""
         return all(one.met for one in self.opinions())
 
+    def complaints(self) -> Iterator[Finding]:
+        """Why evidence by trusted keys did not count."""
+        question = self.question
+        return decision.complaints(question.asked, question.reference, self.evidence)
+
     def run(self, subject: Descriptor) -> None:
         """Judge candidates until the policy is satisfied or there are no more."""
         for claim in self._claims(subject):
@@ -176,7 +181,7 @@ def _result(
                 why += f"; {search.unread[0][0]} could not be read"
             waivers.append(decision.Waiver(opinion.policy.name, "warned", why))
     unread = (_unread(place, error) for place, error in search.unread)
-    unfit = decision.complaints(trial.question, trial.evidence)
+    unfit = trial.complaints()
     findings = [*search.findings, *trial.findings, *unread, *unfit]
     if not waivers:
         report = _report(findings, Severity.NOTE)
@@ -213,8 +218,8 @@ def _refusal(pinned: Reference, trial: _Trial, search: Search) -> Exception:
     if search.unread:
         return _undecided(pinned, search)
     unmet = [one for one in trial.opinions() if not one.met and one.policy.mode == ENFORCE]
-    unfit = list(decision.complaints(trial.question, trial.evidence))
-    findings = [*search.findings, *trial.findings, *unfit]
+    findings = [*search.findings, *trial.findings, *trial.complaints()]
+    unfit = list(decision.complaints([unmet[0].policy], trial.question.reference, trial.evidence))
     refused = {finding.rule for finding in findings if finding.severity is Severity.ERROR}
     message, hint = _words(unmet[0], refused, unfit)
     if len(trial.question.asked) > 1:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.console import size
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.places import opened, place
-from ocipack.cli.trusted import proof_options, proven
+from ocipack.cli.trusted import Trust, proof_options, proven
 from ocipack.copy import Copied, copy as move, copy_attached
-from ocipack.errors import Misuse, Rejected
-from ocipack.oci.location import Location
+from ocipack.errors import Rejected
 from ocipack.tag import standing, tag
 
 
@@ -32,10 +33,7 @@ def copy(
     destination: str,
     signatures: bool,
     jobs: int,
-    keys: tuple[str, ...],
-    threshold: int,
-    allow_example_key: bool,
-    allow_unsigned: bool,
+    **options: Any,
 ) -> Outcome:
     """Copy an artifact by digest, then its tag.
 
@@ -45,7 +43,9 @@ def copy(
     """
     source_place, where = place(origin), place(destination)
     name = where.reference.tag
-    _sayable(where, keys, allow_unsigned=allow_unsigned)
+    trust = Trust(**options)
+    if name is not None:
+        trust.check_tagging(where)  # refuse before anything moves what would be refused after it
     with opened(app, source_place) as source, opened(app, where, write=True) as store:
         target = source.resolve(source_place.reference.name)
         if where.reference.digest not in (None, target.digest):
@@ -58,15 +58,7 @@ def copy(
             stage.say(_described(done))
         pinned = where.at(target.digest)
         if name is not None:
-            proven(
-                app,
-                store,
-                pinned,
-                keys=keys,
-                threshold=threshold,
-                allow_example_key=allow_example_key,
-                allow_unsigned=allow_unsigned,
-            )
+            proven(app, store, pinned, trust, [name])
             with app.console.stage("tag") as stage:
                 stage.say(", ".join(tag(store, target, before).written) or "there already")
     return Outcome(
@@ -77,15 +69,6 @@ def copy(
             "skipped": {"count": done.skipped, "bytes": done.skipped_bytes},
         },
     )
-
-
-def _sayable(where: Location, keys: tuple[str, ...], *, allow_unsigned: bool) -> None:
-    """Refuse before anything moves what would be refused after it."""
-    if where.reference.tag is not None and not keys and not allow_unsigned:
-        raise Misuse(
-            f"{where}: a tag is given only to what has been verified, and no --key says by whom",
-            hint="give --key, or --allow-unsigned, or leave the tag out",
-        )
 
 
 def _described(done: Copied) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.console import plural, size
 from ocipack.cli.outcome import Outcome
-from ocipack.cli.places import key_options, opened, place
-from ocipack.cli.trusted import policy, prove
+from ocipack.cli.places import opened, place
+from ocipack.cli.trusted import Trust, prove, trust_options
 from ocipack.files.unpack import write_tree
 from ocipack.pull import pull as fetch
 
 
 @click.argument("location", metavar="PLACE")
-@key_options
+@trust_options
 @click.option(
     "-o", "--output-dir", "directory", required=True, metavar="DIR", help="Where to unpack."
 )
@@ -23,11 +25,9 @@ def pull(
     app: App,
     *,
     location: str,
-    keys: tuple[str, ...],
-    threshold: int,
-    allow_example_key: bool,
     directory: str,
     force: bool,
+    **options: Any,
 ) -> Outcome:
     """Verify an artifact, then unpack it into a directory.
 
@@ -35,9 +35,10 @@ def pull(
     all. Prints DIR.
     """
     where = place(location)
-    trusted = policy(keys, threshold, places=[where], allow_example_key=allow_example_key)
+    trust = Trust(**options)
+    trusted = trust.policy([where])
     with opened(app, where) as source:
-        proof = prove(app, source, where, trusted)
+        proof = prove(app, source, where, trusted, trust)
         with app.console.stage("pull") as stage:
             done = fetch(source, proof, lambda entries: write_tree(entries, directory, force=force))
             stage.say(f"{plural(done.files, 'file')}, {size(done.size)}")

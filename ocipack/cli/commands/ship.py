@@ -15,7 +15,8 @@ from ocipack.cli.outcome import Outcome
 from ocipack.cli.packing import Packed, Packing, packed, packing_options
 from ocipack.cli.passwords import password, password_options
 from ocipack.cli.places import example_option, opened, place
-from ocipack.cli.signing import form_option, key_option, signing_key
+from ocipack.cli.signing import Binding, binding_options, form_option, key_option, signing_key
+from ocipack.cli.trusted import exempted_option, from_files, policy_option
 from ocipack.files.workspace import Workspace
 from ocipack.oci.artifact import Artifact
 from ocipack.oci.location import Location
@@ -23,7 +24,6 @@ from ocipack.report import Report
 from ocipack.ship import DEFAULT_TAG, Shipped, ship as deliver
 from ocipack.sign import Form
 from ocipack.trust.keys import PrivateKey
-from ocipack.trust.policy import Policy
 
 
 @click.argument("directory")
@@ -34,6 +34,9 @@ from ocipack.trust.policy import Policy
 @password_options
 @form_option
 @example_option
+@policy_option
+@exempted_option
+@binding_options
 @click.option("--dry-run", is_flag=True, help="Do everything up to the first write.")
 @checking_options
 @packing_options
@@ -47,19 +50,28 @@ def ship(
     password_stdin: bool,
     form: Form,
     allow_example_key: bool,
+    allow_exempted: bool,
+    policies: tuple[str, ...],
+    bind: tuple[str, ...],
+    environment: str,
     dry_run: bool,
     **options: Any,
 ) -> Outcome:
     """Pack, check, push, sign and verify a tree, then move its tags.
 
     A failure stops before anything becomes visible under a tag. Content that is there already,
-    under that tag and properly signed, is unchanged: nothing is written. Prints the pinned place.
+    under that tag and properly signed, is unchanged: nothing is written. With --policy it is
+    verified as those who will use it do. Prints the pinned place.
     """
     where = place(destination)
     how = {field.name: options.pop(field.name) for field in fields(Checking)}
     signer = signing_key(app, key, lambda: password(password_file, stdin=password_stdin))
     example = allow_example_key or where.is_layout
-    policy = Policy((signer.public,), allow_example_keys=example)
+    binding = Binding.of(bind, environment)
+    if policies:
+        policy = from_files(policies, 1, allow_example_keys=example)
+    else:
+        policy = binding.policy(signer.public, allow_example_keys=example)
     with Workspace() as workspace, opened(app, where, write=True) as store:
         run = _Run(app, workspace, directory, Packing(**options), Checking(**how))
         done = deliver(
@@ -74,6 +86,9 @@ def ship(
             created=now(),
             content=where.is_layout,
             dry_run=dry_run,
+            bind=binding.names,
+            environment=binding.environment,
+            allow_exempted=allow_exempted,
         )
     return _outcome(where, run, done, signer)
 
@@ -131,6 +146,7 @@ def _outcome(where: Location, run: _Run, done: Shipped, signer: PrivateKey) -> O
         },
         done.report,
         summary=summary,
+        checked=[str(one) for one in checked_.rendered.resources],
     )
 
 

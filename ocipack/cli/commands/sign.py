@@ -10,8 +10,10 @@ from ocipack.cli.outcome import Outcome
 from ocipack.cli.pairs import pairs
 from ocipack.cli.passwords import password, password_options
 from ocipack.cli.places import example_option, opened, place
-from ocipack.cli.signing import form_option, key_option, signing_key
-from ocipack.sign import Form, Signed, sign as attach
+from ocipack.cli.signing import Binding, binding_options, form_option, key_option, signing_key
+from ocipack.errors import Misuse
+from ocipack.oci import store as stores
+from ocipack.sign import Form, Signed, binding, sign as attach
 
 OLD_COSIGN = (
     "cosign 2.6 verifies this only with --trusted-root FILE, even by key, where FILE holds "
@@ -31,6 +33,7 @@ OLD_COSIGN = (
     metavar="KEY=VALUE",
     help="Sign this along with the digest; repeatable.",
 )
+@binding_options
 @click.option(
     "--docker-reference",
     default="",
@@ -47,6 +50,8 @@ def sign(
     password_stdin: bool,
     form: Form,
     annotations: tuple[str, ...],
+    bind: tuple[str, ...],
+    environment: str,
     docker_reference: str,
     allow_example_key: bool,
 ) -> Outcome:
@@ -58,8 +63,19 @@ def sign(
     where = place(location)
     signer = signing_key(app, key, lambda: password(password_file, stdin=password_stdin))
     said = pairs(annotations, "--annotation")
+    bound = Binding.of(bind, environment)
+    twice = [name for name in bound.names if name in said]
+    if twice:
+        raise Misuse(f"{twice[0]} is both bound and given as an annotation")
     with opened(app, where, write=True) as store, app.console.stage("sign") as stage:
         subject = store.resolve(where.reference.name)
+        if bound.names:
+            said |= binding(
+                bound.names,
+                reference=where.reference,
+                manifest=stores.manifest(store, subject),
+                environment=environment,
+            )
         done = attach(
             store,
             subject,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.places import opened, place
-from ocipack.cli.trusted import proof_options, proven
+from ocipack.cli.trusted import Trust, proof_options, proven
 from ocipack.tag import standing, tag as point
 
 
@@ -19,29 +21,18 @@ def tag(
     *,
     location: str,
     names: tuple[str, ...],
-    keys: tuple[str, ...],
-    threshold: int,
-    allow_example_key: bool,
-    allow_unsigned: bool,
+    **options: Any,
 ) -> Outcome:
     """Point tags at an artifact that is there already.
 
-    The artifact is verified first. Each TAG is preceded by its immutable twin, TAG-<first 12 hex
-    of the digest>, which never moves; a tag that someone moves meanwhile is left alone. Prints
-    the pinned place.
+    The artifact is verified first, under --policy as each of the TAGs. Each TAG is preceded by
+    its immutable twin, TAG-<first 12 hex of the digest>, which never moves; a tag that someone
+    moves meanwhile is left alone. Prints the pinned place.
     """
     where = place(location)
     with opened(app, where, write=True) as store:
         before = standing(store, names)
-        target = proven(
-            app,
-            store,
-            where,
-            keys=keys,
-            threshold=threshold,
-            allow_example_key=allow_example_key,
-            allow_unsigned=allow_unsigned,
-        )
+        target = proven(app, store, where, Trust(**options), names)
         with app.console.stage("tag") as stage:
             done = point(store, target, before)
             stage.say(", ".join(done.written) or "unchanged")

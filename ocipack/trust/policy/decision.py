@@ -6,7 +6,7 @@ one policy. Evidence is what a signature has been checked for already: that is t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     )
 
 SHOWN = 80
+
+VERIFIED, EXEMPTED, REJECTED = "verified", "exempted", "rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,17 @@ def opinion(
     return replace(best, missing=tuple(missing))
 
 
+def verdict(question: Question, evidence: Sequence[Evidence]) -> str:
+    """What follows from `evidence` and nothing else: verified, exempted or rejected."""
+    if question.refusals:
+        return REJECTED
+    opinions = [opinion(policy, question.reference, evidence) for policy in question.asked]
+    if not all(one.met for one in opinions if one.policy.mode == ENFORCE):
+        return REJECTED
+    met = all(one.met for one in opinions)
+    return VERIFIED if met and not question.waivers else EXEMPTED
+
+
 def _authority(
     policy: VerificationPolicy,
     authority: Authority,
@@ -255,12 +268,14 @@ def bound(reference: Reference, name: str) -> str | None:
     return reference.tag or (None if reference.digest is not None else "latest")
 
 
-def complaints(question: Question, evidence: Sequence[Evidence]) -> Iterator[Finding]:
-    """Say of each piece of evidence by a trusted key why a policy did not count it."""
-    for policy in question.asked:
+def complaints(
+    policies: Iterable[VerificationPolicy], reference: Reference, evidence: Sequence[Evidence]
+) -> Iterator[Finding]:
+    """Say of each piece of evidence by a trusted key why one of `policies` did not count it."""
+    for policy in policies:
         for authority in policy.authorities:
             for one in evidence:
-                message = _complaint(policy, authority, question.reference, one)
+                message = _complaint(policy, authority, reference, one)
                 if message and one.predicate_type == SIGN:
                     yield Finding("signature-unfit", message, subject=one.place)
                 elif message:
