@@ -74,6 +74,8 @@ def write_pair(stem: str, sealed: bytes, public: PublicKey, *, force: bool = Fal
     try:
         for path, data, mode in wanted:
             fresh = f"{path}.new" if force else path
+            if force:
+                _remove([fresh])  # what a killed run left
             _create(fresh, data, mode)
             made.append(fresh)
         if force:

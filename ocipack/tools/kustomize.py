@@ -43,6 +43,7 @@ _DEAD: Final = {
 _DIED: Final = re.compile(r"^(?:fatal error: |runtime: )", re.MULTILINE)
 _PANIC: Final = re.compile(r"^panic: .*", re.MULTILINE)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_LITERAL: Final = re.compile(r"(literal sources? ).*", re.IGNORECASE)
 _WORDS: Final = 2000
 _PIECE: Final = 1 << 16
 
@@ -194,6 +195,7 @@ class Kustomize:
             text = text.replace(place + "/", "").replace(place, ".")
         lines = [line for line in text.splitlines() if not line.startswith("# Warning")]
         said = _CONTROL.sub("", " ".join(lines)).strip()
+        said = _LITERAL.sub(r"\1***", said)  # it quotes the literals of Secrets
         said = re.sub("^[Ee]rror: ", "", said) or "no reason given"
         return said if len(said) <= _WORDS else said[:_WORDS] + "…"
 

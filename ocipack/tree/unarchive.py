@@ -6,7 +6,8 @@ GNU or pax; zeros after the end. Everything that two readers could take for two 
 elsewhere, or that is more than the budget is an IntegrityError that names it:
 
 1. links, devices, fifos, sparse files (`ustar.parse`);
-2. names that are absolute, lead out, or are not plain (`tree.check_name`);
+2. names that are absolute, lead out, or are not plain (`tree.check_name`), and `.git`, whose
+   configuration can name programs that git then runs;
 3. a name that comes twice, or is both a file and a directory;
 4. more bytes or entries than the limits, or more bytes than so short a layer may turn into;
 5. an archive that is cut short, or has anything after its end;
@@ -30,6 +31,7 @@ from ocipack.tree.tree import Entry, check_name, parents, shown
 _GZIP = b"\x1f\x8b"
 _PIECE = 256 * 1024
 _PAX_LIMIT = 64 * 1024
+_GIT = ".git"
 
 
 def read(
@@ -94,6 +96,8 @@ class _Names:
             name = name.removesuffix("/")
         with malformed("tar"):
             check_name(name)
+        if any(part.lower() == _GIT for part in name.split("/")):
+            raise IntegrityError(f"tar: {shown(name)}: part of a git repository")
         self._place(name, directory=directory)
         return name
 

@@ -33,6 +33,13 @@ def test_a_pair_is_written_and_read(tmp_path: Path) -> None:
     assert (tmp_path / "cosign.key").read_bytes() == SEALED
 
 
+def test_what_a_killed_run_left_does_not_stand_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "cosign.key.new").write_bytes(b"half")
+    file.write_pair(str(tmp_path / "cosign"), SEALED, ALICE.public, force=True)
+    assert (tmp_path / "cosign.key").read_bytes() == SEALED
+    assert not (tmp_path / "cosign.key.new").exists()
+
+
 def test_modes(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:

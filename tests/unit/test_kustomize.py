@@ -108,6 +108,13 @@ def test_a_no_is_passed_on_in_its_own_words(fake: Callable[..., Kustomize], tmp_
         fake("exit 1").build(APP)
 
 
+def test_literals_of_secrets_are_not_repeated(fake: Callable[..., Kustomize]) -> None:
+    words = "invalid literal source PASSWORD:hunter2, expected key=value"
+    with pytest.raises(Rejected) as caught:
+        fake(f"echo 'Error: {words}' >&2; exit 1").build(APP)
+    assert str(caught.value) == "kustomize refuses app: invalid literal source ***"
+
+
 def test_a_panic_is_a_no(fake: Callable[..., Kustomize]) -> None:
     script = "echo 'panic: nil pointer' >&2; echo 'goroutine 1 [running]:' >&2; exit 2"
     with pytest.raises(Rejected, match=r"refuses app: panic: nil pointer$"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import inspect
+import io
+import itertools
 import socket
 import ssl
 import threading
@@ -410,6 +412,29 @@ def test_a_length_that_is_none(said: str) -> None:
     response = urllib3.HTTPResponse(b"", headers={"Content-Length": said}, preload_content=False)
     at = faults.Attempt("GET", Url.parse("https://h.example/"), "", 1, 2)
     assert Answer(response, at).length is None
+
+
+class Dripping(io.RawIOBase):
+    """A body that comes one byte at a time, never idle for long, and never ends."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        buffer[:1] = b"x"
+        return 1
+
+
+def test_a_body_that_drips_for_ever_is_dropped() -> None:
+    seconds = itertools.count(step=10.0)
+    body = io.BufferedReader(Dripping(), buffer_size=1)
+    response = urllib3.HTTPResponse(body, preload_content=False)
+    at = faults.Attempt("GET", Url.parse("https://h.example/x"), "", 1, 2)
+    with pytest.raises(Unavailable, match=r"GET https://h.example/x: .* within 120 seconds"):
+        Answer(response, at, clock=lambda: next(seconds)).read(1 << 20)
+    assert next(seconds) < 200
+    excerpt = Answer(response, at, clock=lambda: next(seconds)).excerpt()
+    assert len(excerpt) < 100
 
 
 def test_silence_ends_after_the_idle_time(server: Registry) -> None:

@@ -1142,6 +1142,19 @@ def test_a_list_of_tags_that_is_none(server: Registry, raw: bytes) -> None:
         opened(server).tags()
 
 
+def test_pages_of_repeated_entries_have_a_budget_together(
+    server: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ocipack.stores.registry.pages.LISTING_TOTAL", 20)
+    page = b'{"tags":[]}'
+    server.switches.faults = [
+        Fault("list$", 200, {"Link": "</v2/team/app/tags/list?n=0>; rel=next"}, page),
+        Fault("n=0$", 200, {}, page),
+    ]
+    with pytest.raises(StoreError, match="more than 20 bytes"):
+        opened(server).tags()
+
+
 def test_pages_without_end(server: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ocipack.stores.registry.pages.PAGES", 5)
     server.switches.faults = [

@@ -214,6 +214,17 @@ def test_refused(data: bytes, reason: str) -> None:
 # --- (4) budgets
 
 
+@pytest.mark.parametrize("name", [".git/config", "a/.git/hooks/x", ".GIT/config", "a/.Git"])
+def test_a_git_repository_is_refused(name: str) -> None:
+    with pytest.raises(IntegrityError, match="git repository"):
+        content(layer(entry(name, b"x")))
+
+
+@pytest.mark.parametrize("name", [".gitignore", "a.git/x", ".github/x"])
+def test_what_only_looks_like_git_is_not(name: str) -> None:
+    assert content(layer(entry(name, b"x"))) == {name: b"x"}
+
+
 def test_a_bomb_goes_off_at_its_limit() -> None:
     seen: list[int] = []
     bomb = layer(entry("zeros", bytes(80 * MiB)))

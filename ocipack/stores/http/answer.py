@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from ocipack.errors import IntegrityError, OcipackError
+from ocipack.errors import IntegrityError, OcipackError, Unavailable
 from ocipack.stores.http.faults import FOREIGN, Attempt, translate
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ PIECE = 256 * 1024
 ERROR_LIMIT = 64 * 1024
 """Bytes read of a body that only explains a failure."""
 
+SLOWEST = 120.0
+"""Seconds that a body which is read whole may take: one that drips would hold us for ever."""
+
 _DIGITS = 19  # of an int64; int() itself refuses some thousand of them by an exception
 
 
@@ -26,8 +30,15 @@ class Answer:
     A body that is not read to the end costs its connection, which is what an endless one deserves.
     """
 
-    def __init__(self, response: BaseHTTPResponse, at: Attempt) -> None:
+    def __init__(
+        self,
+        response: BaseHTTPResponse,
+        at: Attempt,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._response = response
+        self._clock = clock
         self.at = at
         self.status = response.status
 
@@ -65,13 +76,33 @@ class Answer:
         finally:
             self.drop()
 
+    def _soon(self) -> Iterator[bytes]:
+        """Stream a short body in whatever pieces come; Unavailable when it takes too long."""
+        until = self._clock() + SLOWEST
+        try:
+            while piece := self._response.read1(PIECE, decode_content=False):
+                yield piece
+                if self._clock() > until:
+                    raise Unavailable(
+                        f"{self.at.what}: the answer did not end within {SLOWEST:g} seconds",
+                        hint="the server sends it drop by drop",
+                    )
+        except FOREIGN as e:
+            raise translate(e, self.at) from e
+        finally:
+            self.drop()
+
     def read(self, limit: int) -> bytes:
-        """Read the body whole; IntegrityError when it is longer than `limit` bytes."""
+        """Read the body whole.
+
+        IntegrityError when it is longer than `limit` bytes, Unavailable when it is cut or takes
+        longer than SLOWEST.
+        """
         if (self.length or 0) > limit:
             self.drop()
             raise self._too_long(limit)
         pieces, total = [], 0
-        for piece in self.chunks():
+        for piece in self._soon():
             total += len(piece)
             if total > limit:
                 self.drop()
@@ -86,7 +117,7 @@ class Answer:
         """Read what explains a failure, at most ERROR_LIMIT bytes, whatever happens to the rest."""
         found = b""
         try:
-            for piece in self.chunks():
+            for piece in self._soon():
                 found += piece
                 if len(found) > ERROR_LIMIT:
                     break

@@ -210,7 +210,7 @@ class Transport:
         except OcipackError:
             self._note(at, "stopped", began, size, None)
             raise
-        answer = Answer(response, at)
+        answer = Answer(response, at, clock=self.patience.monotonic)
         self._note(at, str(answer.status), began, size, answer.length)
         return answer
 

@@ -121,7 +121,7 @@ class LayoutStore:
         if self._files.identity(_path(found.digest)) is None:
             raise StoreError(
                 f"{self._files.path}: tag {name} names {found.digest}, which is missing",
-                hint="the layout is damaged; copy the artifact into it again",
+                hint="the layout is damaged; copy that digest into it again, without a tag",
             )
         return found
 

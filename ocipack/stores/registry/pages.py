@@ -16,6 +16,9 @@ PAGES = 1000
 LISTING_LIMIT = 8 * 1024 * 1024
 """Bytes of one page: ten thousand referrers with annotations fit, and no more."""
 
+LISTING_TOTAL = 64 * 1024 * 1024
+"""Bytes of all pages of one listing: entries that repeat count too."""
+
 _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[A-Za-z*]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)')
 _RELATION = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
 
@@ -26,7 +29,7 @@ def following(at: Repository, answer: Answer, raw: bytes, *, accept: str) -> Ite
     StoreError when a page is named on another host, twice, or beyond the limit: an incomplete
     listing must not look like a complete one.
     """
-    seen = {answer.at.url.target}
+    seen, total = {answer.at.url.target}, len(raw)
     yield raw
     for _ in range(PAGES):
         url = _next(at.client, answer)
@@ -38,6 +41,9 @@ def following(at: Repository, answer: Answer, raw: bytes, *, accept: str) -> Ite
             raise StoreError(f"{answer.at.what}: its pages lead in a circle")
         seen.add(url.target)
         answer, raw = at.read(url, {200}, LISTING_LIMIT, accept=accept, elsewhere=False)
+        total += len(raw)
+        if total > LISTING_TOTAL:
+            raise StoreError(f"{answer.at.what}: its pages have more than {LISTING_TOTAL} bytes")
         yield raw
     raise StoreError(f"{answer.at.what}: more than {PAGES} pages")
 
