@@ -5,7 +5,8 @@ The order, which is the whole argument:
 1. note where the moving tag points
 2. pack; what is checked from here on is the packed tree, read back
 3. render and check it; a finding that is an error ends the run
-4. if what the tag names has the same content and verifies now, it is unchanged: nothing moves
+4. if what the tag names has the same content, verifies now and is still there, it is unchanged:
+   nothing moves
 5. copy by digest: blobs, then the manifest
 6. sign
 7. verify what was signed, under the policy that consumers will use
@@ -113,6 +114,8 @@ def ship(
         raise Rejected("the tree must not be delivered as it is", report=report)
     said = binding(bind, reference=reference, manifest=artifact.manifest, environment=environment)
     known = _unchanged(store, reference, before[name], artifact, policy, content=content)  # (4)
+    if known is not None:
+        _still(store, name, before[name])
     if known is not None or dry_run:
         return Shipped(artifact, report, known)
     with watch("copy") as stage:
@@ -138,6 +141,17 @@ def ship(
         tagged = tag(store, proof.descriptor, before)  # (8)
         stage.say(", ".join(tagged.written) or "there already")
     return Shipped(artifact, report, proof, copied, signed, tagged)
+
+
+def _still(store: Store, name: str, was: Digest | None) -> None:
+    """Refuse to call unchanged what somebody changed while we looked."""
+    now = standing(store, [name])[name]
+    if now != was:
+        raise Rejected(
+            f"tag {name} was moved during this run: it is at {now or 'nothing'} now, and was at "
+            f"{was or 'nothing'}",
+            hint="it was left alone; look who moved it, and run again",
+        )
 
 
 def _expected(reference: Reference, artifact: Artifact) -> None:
@@ -176,11 +190,17 @@ def _unchanged(
 def _same(known: Manifest, fresh: Manifest) -> bool:
     """Whether two manifests deliver the same: content, form, and what the user asked to say.
 
-    Commit, source and time may differ: a commit that changes nothing here moves nothing.
+    Commit, source and time may differ: a commit that changes nothing here moves nothing. But what
+    was made of uncommitted changes gives way to the same content from a commit.
     """
     if known.is_index or (known.config, known.layers) != (fresh.config, fresh.layers):
         return False
-    return _said(known) == _said(fresh)
+    return _said(known) == _said(fresh) and not (_dirty(known) and not _dirty(fresh))
+
+
+def _dirty(manifest: Manifest) -> bool:
+    """Whether the revision says that the tree differed from its commit (`origin.revision`)."""
+    return "-dirty@" in manifest.annotations.get(flux.REVISION, "")
 
 
 def _said(manifest: Manifest) -> dict[str, str]:

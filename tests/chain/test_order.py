@@ -178,6 +178,32 @@ def test_a_tag_moved_during_the_run_is_not_overwritten() -> None:
     assert store.resolve("stable") == other.root
 
 
+def test_a_tag_moved_during_the_run_is_not_unchanged() -> None:
+    store, artifact, other = Watched(), made(), made(b"kind: B\n")
+    deliver(store, other)
+    deliver(store, artifact)
+
+    def meanwhile(_: Artifact) -> Report:
+        MemoryStore.tag(store, other.root, "stable")
+        return Report()
+
+    with pytest.raises(Rejected, match="was moved during this run"):
+        deliver(store, artifact, check=meanwhile)
+    assert store.resolve("stable") == other.root
+
+
+@pytest.mark.parametrize(("revision", "unchanged"), [("main", True), ("main-dirty", False)])
+def test_content_of_a_dirty_tree_gives_way_to_the_same_from_a_commit(
+    revision: str,
+    unchanged: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    key, commit = "org.opencontainers.image.revision", "@sha1:" + "a" * 40
+    tree, store = Tree({"a.yaml": File.of(b"kind: A\n")}), Watched()
+    deliver(store, pack(tree, spool=b"".join, annotations={key: revision + commit}))
+    clean = pack(tree, spool=b"".join, annotations={key: "main@sha1:" + "b" * 40})
+    assert deliver(store, clean).unchanged == unchanged
+
+
 def test_an_immutable_tag_that_names_something_else_stops_the_run() -> None:
     store, other, artifact = Watched(), made(b"kind: B\n"), made()
     deliver(store, other)
