@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,14 +14,13 @@ from ocipack.cli.reading import Directory
 from ocipack.errors import OcipackError, Rejected
 from ocipack.files.snapshot import RESOLVE, snapshot
 from ocipack.files.workspace import Workspace
-from ocipack.k8s.kustomization.paths import View
 from ocipack.render import Rendered, render
 from ocipack.report import Finding, Report
 from ocipack.tools.kustomize import Kustomize, Program
 from ocipack.tree.ignore import defaults
 from ocipack.tree.tree import Entry, Tree
 from ocipack.validate.judge import Judge
-from ocipack.validate.trace import traced
+from ocipack.validate.trace import Tracer
 
 
 @dataclass(slots=True)
@@ -62,6 +61,7 @@ class Building:
             made.failures.append((directory.path, e))
             _explain(made, directory, e)
             return made
+        tracer = Tracer(seen.tree.files, lambda name: (top / name).read_bytes())
         findings = [*found.report.findings, *seen.report.findings]
         for root, result in zip(found.build, self._all(found.build, top, seen.tree), strict=True):
             name = root or "."
@@ -73,10 +73,9 @@ class Building:
             made.objects += len(result.resources)
             judge.schemas.learn(result.resources)
             judge.schemas.missing.clear()
-            findings += [
-                *result.report.findings,
-                *_judged(result, judge, list(seen.tree.files), top),
-            ]
+            report = Report.of(judge.built(result.resources))
+            report = tracer.place(report, result.resources, [one.root for one in result.roots])
+            findings += [*result.report.findings, *report.findings]
             made.missing.update(judge.schemas.missing)
         made.findings += [_placed(finding, directory) for finding in dict.fromkeys(findings)]
         return made
@@ -91,14 +90,6 @@ class Building:
             ThreadPoolExecutor(max_workers=self._jobs, thread_name_prefix="build") as pool,
         ):
             yield from pool.map(partial(_one, names, top, kustomize), roots)
-
-
-def _judged(built: Rendered, judge: Judge, names: list[str], top: Path) -> Iterable[Finding]:
-    """What is wrong with the objects of a root, placed in the files that they come from."""
-    report = Report.of(judge.built(built.resources))
-    roots = [one.root for one in built.roots]
-    read = lambda name: (top / name).read_bytes()  # noqa: E731 - shorter than a function
-    return traced(report, built.resources, roots, View.of(names), read).findings
 
 
 def _one(names: list[str], top: Path, kustomize: Kustomize, root: str) -> Rendered | OcipackError:

@@ -19,7 +19,6 @@ from ocipack.cli.definitions import given, in_tree, target_options
 from ocipack.cli.projects import project_option, read_project, settled
 from ocipack.files.workspace import Workspace
 from ocipack.flux import artifact as flux
-from ocipack.k8s.kustomization.paths import View
 from ocipack.oci import store as stores
 from ocipack.oci.artifact import Artifact
 from ocipack.render import Rendered, render
@@ -113,7 +112,7 @@ def checked(app: App, workspace: Workspace, artifact: Artifact, how: Checking) -
             rendered.resources, allow_tags=how.allow_tags, schemas=_schemas(app, copy, how)
         )
         roots = [built.root for built in rendered.roots]
-        report = traced(report, rendered.resources, roots, View.of(copy.names), copy.read)
+        report = traced(report, rendered.resources, roots, copy.names, copy.read)
         report = settled(report, project, copy.names, copy.read, whole=not how.roots)
         objects = plural(len(rendered.resources), "object")
         stage.say(f"{objects} from {plural(len(rendered.roots), 'root')}")
@@ -122,7 +121,7 @@ def checked(app: App, workspace: Workspace, artifact: Artifact, how: Checking) -
 
 def _schemas(app: App, copy: _Copy, how: Checking) -> SchemaCheck:
     """The schemas of the target, with the custom kinds that were given, then the tree's."""
-    named = [one for _, found in given(app, how.crds) for one in found]
+    named = [one for found in given(app, how.crds) for one in found.definitions()]
     return schemas_for(
         how.kubernetes_version,
         [*named, *in_tree(copy.names, copy.read)],

@@ -12,45 +12,32 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cached_property
 
 from ocipack.k8s.kustomization.paths import View
 from ocipack.k8s.kustomization.walk import Root
 from ocipack.k8s.resource import Resource
 from ocipack.k8s.yaml.documents import split
-from ocipack.k8s.yaml.nodes import Mapping
 from ocipack.report import Finding, Report
 from ocipack.validate.trace import generated
-from ocipack.validate.trace.layers import Layer, Read, Source, Stack, is_source, names
+from ocipack.validate.trace.layers import Layer, Read, Source, Stack
 from ocipack.validate.trace.patches import Patch, may_apply, patches, sets
 from ocipack.validate.trace.spots import IDENTITY, UNKNOWN, Said, Spot, Tokens, agrees, pointer
 
 
 def traced(
-    report: Report, resources: Iterable[Resource], roots: Iterable[Root], view: View, read: Read
+    report: Report,
+    resources: Iterable[Resource],
+    roots: Iterable[Root],
+    names: Iterable[str],
+    read: Read,
 ) -> Report:
     """`report` with its findings about rendered `resources` placed in the files of the tree.
 
-    `roots` are what was rendered; `view` and `read` give the tree that it was rendered from.
+    `roots` are what was rendered; `names` and `read` give the files that it was rendered from.
     """
-    about: defaultdict[tuple[str, str], list[Resource]] = defaultdict(list)
-    for resource in resources:
-        if resource.origin.root:
-            about[resource.origin.file, str(resource)].append(resource)
-    tracer = Tracer(view, read, {str(root): root for root in roots})
-    return Report.of(
-        _placed(finding, about.get((finding.file, finding.subject), []), tracer)
-        for finding in report.findings
-    )
-
-
-def _placed(finding: Finding, found: list[Resource], tracer: Tracer) -> Finding:
-    if finding.line or len(found) != 1:
-        return finding
-    spot = tracer.spot(found[0], split(finding.pointer))
-    if spot is None:
-        return finding
-    return replace(finding, file=spot.file, line=spot.line, column=spot.column)
+    return Tracer(names, read).place(report, resources, roots)
 
 
 def _last(stages: list[list[Said]]) -> Spot | None:
@@ -69,62 +56,64 @@ def _last(stages: list[list[Said]]) -> Spot | None:
     return spots.pop() if sure or len(everything) == 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """What one root is made of."""
-
-    sources: list[Source]
-    layers: list[Layer]
-
-
-@dataclass(slots=True)
 class Tracer:
-    """Answers where the values of rendered objects come from."""
+    """Answers where the values of rendered objects come from; reads what it needs, once."""
 
-    view: View
-    read: Read
-    roots: dict[str, Root]
-    _made: dict[str, _Made] = field(default_factory=dict)
-    _patches: dict[str, list[Patch]] = field(default_factory=dict)
-    _contents: dict[str, bytes] = field(default_factory=dict)
-    _stack: Stack = field(init=False)
+    def __init__(self, names: Iterable[str], read: Read) -> None:
+        self._names, self._read = names, read
+        self._contents: dict[str, bytes] = {}
+        self._sources: dict[str, dict[tuple[str, str, str], list[Source]]] = {}
+        self._patches: dict[str, list[Patch]] = {}
 
-    def __post_init__(self) -> None:
-        self._stack = Stack(self.view, self._content)
+    @cached_property
+    def _stack(self) -> Stack:
+        return Stack(View.of(self._names), self._content)
 
-    def spot(self, resource: Resource, tokens: Tokens) -> Spot | None:
-        """The one place that says what is at `tokens` of a rendered object; None if unsure."""
-        root = self.roots.get(resource.origin.root)
-        if root is None:
+    def place(self, report: Report, resources: Iterable[Resource], roots: Iterable[Root]) -> Report:
+        """`report` with its findings about `resources` placed, as far as they can be."""
+        unplaced = {(f.file, f.subject) for f in report.findings if not f.line}
+        about: defaultdict[tuple[str, str], list[Resource]] = defaultdict(list)
+        for resource in resources if unplaced else ():
+            key = (resource.origin.file, str(resource))
+            if resource.origin.root and key in unplaced:
+                about[key].append(resource)
+        known = {str(root): root for root in roots}
+        return Report.of(
+            self._placed(finding, about.get((finding.file, finding.subject), []), known)
+            for finding in report.findings
+        )
+
+    def _placed(self, finding: Finding, found: list[Resource], roots: dict[str, Root]) -> Finding:
+        if finding.line or len(found) != 1:
+            return finding
+        root = roots.get(found[0].origin.root)
+        spot = self.spot(found[0], root, split(finding.pointer)) if root is not None else None
+        if spot is None:
+            return finding
+        return replace(finding, file=spot.file, line=spot.line, column=spot.column)
+
+    def spot(self, resource: Resource, root: Root, tokens: Tokens) -> Spot | None:
+        """The place that decides what is at `tokens` of an object of `root`; None if unsure."""
+        known = self._of(root)
+        kind = (resource.group, resource.kind)
+        candidates = [*known.get((*kind, resource.name), []), *known.get((*kind, ""), [])]
+        sources = [one for one in candidates if one.becomes(resource)]
+        if len(sources) != 1:
             return None
-        made = self._of(root)
-        origins = [one for one in made.sources if is_source(one, resource)]
-        entries = generated.generators(resource, made.layers)
-        if len(origins) + bool(entries) != 1:
+        (source,) = sources
+        opaque = any(layer.is_opaque(resource.kind) for layer in source.layers)
+        if opaque and tokens not in IDENTITY:
             return None
-        origin = origins[0] if origins else None
-        layers = origin.layers if origin else tuple(made.layers)
-        if any(layer.is_opaque(resource.kind) for layer in layers) and tokens not in IDENTITY:
-            return None
-        own = self._own(origin, resource, tokens)
+        own = self._own(source, resource, tokens)
         stages = [[Said(own)] if own else []]
-        stages += [self._said(resource, tokens, layer, origin, entries) for layer in layers]
+        stages += [self._said(resource, tokens, layer, source) for layer in source.layers]
         return _last(stages)
 
-    def _said(
-        self,
-        resource: Resource,
-        tokens: Tokens,
-        layer: Layer,
-        origin: Source | None,
-        entries: list[tuple[Layer, Mapping]],
-    ) -> list[Said]:
+    def _said(self, resource: Resource, tokens: Tokens, layer: Layer, source: Source) -> list[Said]:
         """What one layer says about the value, whichever of its fields does."""
-        known = {resource.name}
-        if origin is not None:
-            known.update(names(origin.resource.name, resource.kind, origin.layers))
-        here = [entry for at, entry in entries if at is layer]
-        found = list(generated.entries(resource, tokens, layer, here, self._stack))
+        known = {resource.name, *source.called}
+        made = generated.generators(source, layer)
+        found = list(generated.entries(resource, tokens, layer, made, self._stack))
         found += generated.fields(resource, tokens, layer, known)
         if layer.file not in self._patches:
             self._patches[layer.file] = list(patches(layer, self._stack))
@@ -133,26 +122,29 @@ class Tracer:
                 found += sets(patch, resource.value, tokens)
         return found
 
-    def _own(self, origin: Source | None, resource: Resource, tokens: Tokens) -> Spot | None:
+    def _own(self, source: Source, resource: Resource, tokens: Tokens) -> Spot | None:
         """Where the object's own document says it."""
-        if origin is None:
+        if source.document is None or source.resource is None:
             return None
-        there = () if tokens == () else agrees(resource.value, origin.resource.value, tokens)
+        there = () if tokens == () else agrees(resource.value, source.resource.value, tokens)
         if there is None:
             return None
-        at = origin.resource.origin
-        line, column = origin.document.locate(at.pointer + pointer(there))
+        at = source.resource.origin
+        line, column = source.document.locate(at.pointer + pointer(there))
         return Spot(at.file, line, column)
 
-    def _of(self, root: Root) -> _Made:
+    def _of(self, root: Root) -> dict[tuple[str, str, str], list[Source]]:
+        """The sources of a root by group, kind and what it may be called; "" if it has a hash."""
         key = str(root)
-        if key not in self._made:
-            sources = self._stack.sources(root.directory, root.resources)
-            layers = self._stack.layers(root.directory, root.resources)
-            self._made[key] = _Made(sources, layers)
-        return self._made[key]
+        if key not in self._sources:
+            made: defaultdict[tuple[str, str, str], list[Source]] = defaultdict(list)
+            for source in self._stack.sources(root.directory, root.resources):
+                for name in set(source.called) if source.document else {""}:
+                    made[source.group, source.kind, name].append(source)
+            self._sources[key] = made
+        return self._sources[key]
 
     def _content(self, name: str) -> bytes:
         if name not in self._contents:
-            self._contents[name] = self.read(name)
+            self._contents[name] = self._read(name)
         return self._contents[name]

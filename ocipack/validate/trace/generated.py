@@ -4,47 +4,34 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from ocipack.k8s.resource import Resource
 from ocipack.k8s.yaml.nodes import Mapping, Scalar
-from ocipack.validate.trace.layers import Layer, Stack, basename, items, names, texts
+from ocipack.validate.trace.layers import (
+    GENERATORS,
+    Layer,
+    Source,
+    Stack,
+    basename,
+    creates,
+    items,
+    texts,
+)
 from ocipack.validate.trace.spots import ABSENT, Said, Spot, Tokens, follow
 
-_HASH: Final = re.compile(r"-[0-9a-z]{10}")
-_FIELDS: Final = {"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}
 _METADATA: Final = ("labels", "annotations", "matchLabels", "selector")
 _SCALED: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 _DATA: Final = 2  # tokens of /data/KEY
 
 
-def generators(resource: Resource, layers: list[Layer]) -> list[tuple[Layer, Mapping]]:
-    """The entries that `resource` is made of: one that makes it, and those that change that one.
-
-    A layer further out merges into it, or replaces it, by the name that it had when it was made.
-    """
-    field = _FIELDS.get(resource.kind) if resource.api_version == "v1" else None
-    every = [
-        (layer, entry) for layer in layers for entry in (layer.entries(field) if field else ())
-    ]
-    made = set()
-    for index, layer in enumerate(layers):
-        for entry in layer.entries(field) if field else ():
-            name = texts(entry).get("name", "")
-            if name and _creates(entry):
-                called = names(name, resource.kind, tuple(layers[index:]))
-                made |= {name} if any(_is(resource.name, one) for one in called) else set()
-    return [(layer, entry) for layer, entry in every if texts(entry).get("name") in made]
-
-
-def _creates(entry: Mapping) -> bool:
-    return texts(entry).get("behavior", "create") in ("", "create")
-
-
-def _is(name: str, made: str) -> bool:
-    return name == made or (name.startswith(made) and bool(_HASH.fullmatch(name[len(made) :])))
+def generators(source: Source, layer: Layer) -> list[Mapping]:
+    """The entries of `layer` that make `source`, or change what was made."""
+    if source.document is not None:
+        return []
+    field = next(name for name, kind in GENERATORS.items() if kind == source.kind)
+    return [entry for entry in layer.entries(field) if texts(entry).get("name") == source.name]
 
 
 def entries(
@@ -52,7 +39,7 @@ def entries(
 ) -> Iterator[Said]:
     """Where the generators `made` of `layer` say what is at `tokens` of the object."""
     if tokens in ((), ("metadata", "name")):
-        yield from (Said(layer.spot(entry)) for entry in made if _creates(entry))
+        yield from (Said(layer.spot(entry)) for entry in made if creates(entry))
     if len(tokens) != _DATA or tokens[0] not in ("data", "binaryData"):
         return
     value = _decoded(resource, tokens)

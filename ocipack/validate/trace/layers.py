@@ -8,6 +8,7 @@ So every object has a list of layers that it went through, the innermost first.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -78,13 +79,55 @@ def texts(entry: Mapping) -> dict[str, str]:
     return {p.key: p.value.text for p in entry.pairs if isinstance(p.value, Scalar)}
 
 
+GENERATORS = {"configMapGenerator": "ConfigMap", "secretGenerator": "Secret"}
+"""Fields that make objects, and the kind of those."""
+
+_HASH = re.compile(r"-[0-9a-z]{10}")
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An object as some file has it, and the `layers` that it goes through."""
+    """An object before any kustomization changed it, and the `layers` that it goes through.
 
-    document: Document
-    resource: Resource
+    It stands in a `document` of a file as `resource`, or is made by the first of its layers.
+    """
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+    document: Document | None = None
+    resource: Resource | None = None
     layers: tuple[Layer, ...] = ()
+
+    @property
+    def called(self) -> list[str]:
+        """How it is called: at first, and after each layer.
+
+        Every kustomization may add a prefix and a suffix, or leave the kind alone; the namespace
+        that is set renames Namespaces. The names on the way count, since patches know those.
+        """
+        found = [self.name]
+        for layer in self.layers:
+            found.append(f"{layer.text('namePrefix')}{found[-1]}{layer.text('nameSuffix')}")
+        own = self.imposed
+        return [*found, own] if self.kind == "Namespace" and own else found
+
+    @property
+    def imposed(self) -> str:
+        """The namespace that the outermost layer sets, or empty."""
+        layers = reversed(self.layers)
+        return next((text for layer in layers if (text := layer.text("namespace"))), "")
+
+    def becomes(self, resource: Resource) -> bool:
+        """Whether `resource` may be what became of it."""
+        known, name = self.called, resource.name
+        if self.document is None and (match := _HASH.search(name, max(len(name) - 11, 0))):
+            name = name[: match.start()] if name not in known else name
+        if name not in (known[0], known[-1], known[len(self.layers)]):
+            return False
+        wanted = self.imposed or self.namespace
+        return resource.namespace in (wanted, "" if self.imposed else wanted)
 
 
 @dataclass(slots=True)
@@ -104,12 +147,6 @@ class Stack:
         for path in resources_:
             found += self._gather(path) if path in self.view.directories else self._file(path)
         return found
-
-    def layers(self, directory: str, resources_: tuple[str, ...] | None) -> list[Layer]:
-        """Every layer of that root, the innermost first."""
-        own = [directory] if resources_ is None else resources_
-        found = [layer for path in own for layer in self._closure(path, ("resources", "bases"))]
-        return list({layer.file: layer for layer in found}.values())
 
     def layer(self, directory: str) -> Layer | None:
         """The kustomization of a directory, or None if it has none that can be read."""
@@ -139,19 +176,19 @@ class Stack:
             found += self._gather(path) if path in self.view.directories else self._file(path)
             del found[LIMIT:]
         for path in self._paths(layer, "components"):
-            over = tuple(self._closure(path, ()))
+            over = tuple(self._closure(path))
             found = [replace(one, layers=(*one.layers, *over)) for one in found]
             found += self._gather(path)
+        found += _generated(layer)
         return [replace(one, layers=(*one.layers, layer)) for one in found]
 
-    def _closure(self, directory: str, fields: tuple[str, ...]) -> Iterator[Layer]:
+    def _closure(self, directory: str) -> Iterator[Layer]:
+        """A component, the components in it before it: what else works on an object with it."""
         layer = self.layer(directory)
-        if layer is None:
-            return
-        for path in self._paths(layer, *fields, "components"):
-            if path in self.view.directories:
-                yield from self._closure(path, fields)
-        yield layer
+        if layer is not None:
+            for path in self._paths(layer, "components"):
+                yield from self._closure(path)
+            yield layer
 
     def _file(self, path: str) -> list[Source]:
         found = []
@@ -160,7 +197,10 @@ class Stack:
                 objects = list(resources([document], Dialect.FLUX, file=path))
             except IntegrityError:
                 continue
-            found += [Source(document, one) for one in objects]
+            found += [
+                Source(one.group, one.kind, one.namespace, one.name, document, one)
+                for one in objects
+            ]
         return found
 
     def _paths(self, layer: Layer, *fields: str) -> Iterator[str]:
@@ -179,34 +219,17 @@ class Stack:
             return None
 
 
-def names(name: str, kind: str, layers: tuple[Layer, ...]) -> list[str]:
-    """How an object called `name` may be called after `layers`, the last one included.
-
-    Every kustomization may add a prefix and a suffix, or leave the kind alone; the namespace that
-    is set renames Namespaces. The names on the way are among them, since patches know those.
-    """
-    found = [name]
-    for layer in layers:
-        found.append(f"{layer.text('namePrefix')}{found[-1]}{layer.text('nameSuffix')}")
-    own = namespace(layers)
-    return [*found, own] if kind == "Namespace" and own else found
+def creates(entry: Mapping) -> bool:
+    """Whether a generator makes an object, rather than changing one that is there."""
+    return texts(entry).get("behavior", "create") in ("", "create")
 
 
-def namespace(layers: tuple[Layer, ...]) -> str:
-    """The namespace that the outermost layer sets, or empty."""
-    return next((text for layer in reversed(layers) if (text := layer.text("namespace"))), "")
-
-
-def is_source(source: Source, resource: Resource) -> bool:
-    """Whether `resource` may be what became of `source`."""
-    origin = source.resource
-    if origin.kind != resource.kind or origin.group != resource.group or not origin.name:
-        return False
-    known = names(origin.name, origin.kind, source.layers)
-    if resource.name not in (known[0], known[-1], known[len(source.layers)]):
-        return False
-    wanted = namespace(source.layers) or origin.namespace
-    return resource.namespace in (wanted, "" if namespace(source.layers) else wanted)
+def _generated(layer: Layer) -> Iterator[Source]:
+    for field_, kind in GENERATORS.items():
+        for entry in layer.entries(field_):
+            said = texts(entry)
+            if creates(entry) and said.get("name"):
+                yield Source("", kind, said.get("namespace", ""), said["name"])
 
 
 def basename(path: str) -> str:
