@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -122,6 +122,19 @@ class Report:
     def count(self, severity: Severity) -> int:
         """How many findings have `severity`."""
         return sum(f.severity is severity for f in self.findings)
+
+    def groups(self) -> list[tuple[Finding, int]]:
+        """Each finding once for its place, and how many other objects it is about as well.
+
+        What many objects get from one line is one thing to mend.
+        """
+        counts: dict[Finding, int] = {}
+        first: dict[Finding, Finding] = {}
+        for finding in self.findings:
+            key = replace(finding, subject="") if finding.line else finding
+            counts[key] = counts.get(key, -1) + 1
+            first.setdefault(key, finding)
+        return [(finding, counts[key]) for key, finding in first.items()]
 
     def __add__(self, other: Report) -> Report:
         return Report.of((*self.findings, *other.findings))

@@ -120,9 +120,9 @@ class Console:
 
     def findings(self, report: Report) -> None:
         """Print what is at least as important as `least`: place, rule, words, hint."""
-        for finding in report.findings:
+        for finding, more in report.groups():
             if finding.severity.rank <= self.least.rank:
-                for text in describe(finding):
+                for text in describe(finding, more):
                     self.line(text)
 
     def table(self, rows: Iterable[tuple[str, str]]) -> None:
@@ -141,11 +141,17 @@ class Console:
             self.line(f"hint: {hint}")
 
 
-def describe(finding: Finding) -> Iterator[str]:
-    """Yield the lines that show one finding."""
-    about = " ".join(part for part in (finding.subject, finding.pointer) if part)
+def about(finding: Finding, more: int = 0) -> str:
+    """What a finding is about: an object, how many `more` have the same, and where in it."""
+    also = f"and {plural(more, 'more object')}," if more else ""
+    return " ".join(part for part in (finding.subject, also, finding.pointer) if part)
+
+
+def describe(finding: Finding, more: int = 0) -> Iterator[str]:
+    """Yield the lines that show one finding; `more` objects have it as well."""
+    what = about(finding, more)
     where = f"{finding.place}: " if finding.place else ""
-    tail = f" ({about})" if about else ""
+    tail = f" ({what})" if what else ""
     yield f"{where}{finding.severity.value}[{finding.rule}] {finding.message}{tail}"
     if finding.hint:
         yield f"  hint: {finding.hint}"

@@ -75,12 +75,13 @@ class Ignores:
         return Report.of([*settled, *self.findings, *self._stale(today, used, whole=whole)])
 
     def _settled(self, finding: Finding, today: date, used: set[str]) -> Finding:
+        """`finding`, excused if anything covers it; a note needs that only in other commands."""
         rule = RULES.get(finding.rule)
-        if finding.severity is Severity.NOTE or rule is None or not rule.ignorable:
+        if rule is None or not rule.ignorable:
             return finding
         for ignore, in_source in self._covering(finding):
             used.add(ignore.place)
-            if today <= ignore.until:
+            if today <= ignore.until and finding.severity is not Severity.NOTE:
                 excuse = Excuse(
                     *(ignore.owner, ignore.reason, ignore.until.isoformat(), ignore.place),
                     severity=finding.severity,

@@ -424,3 +424,24 @@ def test_a_form_that_cannot_be_written_does_not_hide_why_the_command_failed(
     assert "error: no" in captured.err
     attach(monkeypatch, None)
     assert run(["probe", f"--output=junit={tmp_path}/absent/x"]) == 3
+
+
+# what many objects get from one line
+
+
+def test_one_line_is_said_once_however_many_objects_have_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one = Finding("r", "m", file="base/a.yaml", line=3, subject="Pod a/x", pointer="/spec")
+    many = [one, replace(one, subject="Pod b/x"), replace(one, subject="Pod c/x")]
+    apart = [replace(one, line=4), replace(one, message="n"), replace(one, line=0)]
+    result = reported(*many, *apart)
+    assert [more for _, more in result.report.groups()] == [0, 2, 0, 0]
+    Console(sys.stderr).findings(Report.of(many))
+    said = capsys.readouterr().err
+    assert said == "base/a.yaml:3: error[r] m (Pod a/x and 2 more objects, /spec)\n"
+    assert len(list(commands(result))) == 4
+    assert "Pod a/x</code> and 2 more objects" in markdown.write(result)
+    assert len(cells(markdown.write(result))) == 5
+    assert len(suite(result)) == 3
+    assert len(json.loads(sarif.write(result))["runs"][0]["results"]) == 6

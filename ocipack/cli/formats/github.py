@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ocipack.cli.console import plain
+from ocipack.cli.console import about, plain
 from ocipack.report import Finding, Severity
 
 if TYPE_CHECKING:
@@ -25,15 +25,15 @@ def write(result: Result) -> str:
 
 
 def _lines(result: Result) -> Iterator[str]:
-    for finding in result.report.findings:
+    for finding, more in result.report.groups():
         if finding.severity in _COMMANDS:
-            yield _annotation(finding, result.path(finding))
+            yield _annotation(finding, more, result.path(finding))
     for name, error in result.failures:
         text = f"{error}\n{error.hint}" if error.hint else str(error)
         yield f"::error title={_property(name)}::{_data(text)}"
 
 
-def _annotation(finding: Finding, path: str) -> str:
+def _annotation(finding: Finding, more: int, path: str) -> str:
     known = {
         "file": path,
         "line": str(finding.line or ""),
@@ -41,8 +41,8 @@ def _annotation(finding: Finding, path: str) -> str:
         "title": finding.rule,
     }
     properties = ",".join(f"{key}={_property(value)}" for key, value in known.items() if value)
-    about = " ".join(part for part in (finding.subject, finding.pointer) if part)
-    text = f"{finding.message} ({about})" if about else finding.message
+    what = about(finding, more)
+    text = f"{finding.message} ({what})" if what else finding.message
     text = f"{text}\n{finding.hint}" if finding.hint else text
     return f"::{_COMMANDS[finding.severity]} {properties}::{_data(text)}"
 

@@ -46,9 +46,9 @@ def write(result: Result) -> str:
 
 
 def _rows(result: Result, room: int) -> Iterator[str]:
-    findings = sorted(result.report.findings, key=lambda f: f.severity.rank)
-    for number, finding in enumerate(findings):
-        row = _row(result, finding)
+    findings = sorted(result.report.groups(), key=lambda group: group[0].severity.rank)
+    for number, (finding, more) in enumerate(findings):
+        row = _row(result, finding, more)
         room -= len(row) + 1
         if room < 0:
             yield ""
@@ -57,13 +57,14 @@ def _rows(result: Result, room: int) -> Iterator[str]:
         yield row
 
 
-def _row(result: Result, finding: Finding) -> str:
+def _row(result: Result, finding: Finding, more: int) -> str:
     numbers = [str(n) for n in (finding.line, finding.column) if n]
     path = result.path(finding)
     place = ":".join([path, *numbers]) if path else finding.subject
     parts = [inert(finding.message)]
     if path and finding.subject:
-        parts.append(inert(finding.subject))
+        also = f" and {plural(more, 'more object')}" if more else ""
+        parts.append(inert(finding.subject) + also)
     if finding.ignored is not None:
         excuse = finding.ignored
         parts.append(f"ignored by {inert(excuse.owner)} until {inert(excuse.until)}")
