@@ -6,23 +6,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ocipack.cli.command import App
-from ocipack.cli.places import opened, place
 from ocipack.errors import IntegrityError, Misuse
 from ocipack.files.manifests import listing, reader
-from ocipack.flux import artifact as flux
-from ocipack.k8s.resource import Resource, resources
 from ocipack.k8s.yaml import limits
-from ocipack.k8s.yaml.documents import read
-from ocipack.k8s.yaml.scalars import Dialect
-from ocipack.oci import store as stores
-from ocipack.tree import unarchive
-from ocipack.tree.limits import LIMITS
 from ocipack.validate.inputs import SUFFIXES
+
+if TYPE_CHECKING:
+    from ocipack.k8s.resource import Resource
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -71,15 +66,27 @@ class Target:
         return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
 
 
-Given = tuple[bytes, list[Resource]]
-"""A digest of what was read, and the definitions in it."""
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What one `--crd` names: its files that hold definitions, and a digest of all its files."""
+
+    text: str
+    digest: bytes
+    files: tuple[tuple[str, bytes], ...]
+
+    def definitions(self) -> list[Resource]:
+        """The definitions; Misuse if a file cannot be read as YAML, or if there is none."""
+        found = [one for name, data in self.files for one in _definitions(name, data)]
+        if not found:
+            raise Misuse(
+                f"--crd {self.text}: there is no {_KIND} in it",
+                hint="name a file, a directory or an artifact that holds the definitions",
+            )
+        return found
 
 
 def given(app: App, crds: tuple[str, ...]) -> list[Given]:
-    """Read what `--crd` names, in its order.
-
-    Misuse for a path that is not there, cannot be read as YAML, or holds no definition.
-    """
+    """Look at what `--crd` names, in its order; Misuse for a path that is not there."""
     return [_given(app, text) for text in crds]
 
 
@@ -98,22 +105,20 @@ def in_tree(names: Iterable[str], read_file: Callable[[str], bytes]) -> Iterator
 
 
 def _given(app: App, text: str) -> Given:
-    digest = sha256()
-    found: list[Resource] = []
+    digest, files = sha256(), []
     for name, data in _remote(app, text) if text.startswith(_REMOTE) else _local(text):
         digest.update(sha256(name.encode(errors="surrogateescape")).digest())
         digest.update(sha256(data).digest())
         if _KIND.encode() in data:
-            found += _definitions(name, data)
-    if not found:
-        raise Misuse(
-            f"--crd {text}: there is no {_KIND} in it",
-            hint="name a file, a directory or an artifact that holds the definitions themselves",
-        )
-    return digest.digest(), found
+            files.append((name, data))
+    return Given(text, digest.digest(), tuple(files))
 
 
 def _definitions(name: str, data: bytes) -> Iterator[Resource]:
+    from ocipack.k8s.resource import resources  # noqa: PLC0415 - start-up
+    from ocipack.k8s.yaml.documents import read  # noqa: PLC0415 - start-up
+    from ocipack.k8s.yaml.scalars import Dialect  # noqa: PLC0415 - start-up
+
     try:
         documents = read(data, Dialect.KUBECTL, strict=False, name=name)
         for resource in resources(documents, Dialect.KUBECTL, file=name):
@@ -146,6 +151,12 @@ def _bounded(path: str, blocks: Iterator[bytes]) -> bytes:
 
 def _remote(app: App, text: str) -> Iterator[tuple[str, bytes]]:
     """The files of an artifact; nothing is known about who made it."""
+    from ocipack.cli.places import opened, place  # noqa: PLC0415 - start-up
+    from ocipack.flux import artifact as flux  # noqa: PLC0415 - start-up
+    from ocipack.oci import store as stores  # noqa: PLC0415 - start-up
+    from ocipack.tree import unarchive  # noqa: PLC0415 - start-up
+    from ocipack.tree.limits import LIMITS  # noqa: PLC0415 - start-up
+
     where = place(text)
     with opened(app, where) as source:
         target = source.resolve(where.reference.name)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,9 +14,11 @@ from ocipack.cli.clock import now
 from ocipack.errors import Misuse
 from ocipack.files.manifests import reader
 from ocipack.files.seam import printable
-from ocipack.project import BYTES, FILE, Project
 from ocipack.report import Report
-from ocipack.validate.ignores import Ignores
+from ocipack.validate.inputs import PROJECT
+
+if TYPE_CHECKING:
+    from ocipack.project import Project
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -28,8 +30,13 @@ def project_option(function: _F) -> _F:
         "project",
         default="",
         metavar="FILE",
-        help=f"The project file; else {FILE} at the top of the directory, if there is one.",
+        help=f"The project file; else {PROJECT} at the top of the directory, if there is one.",
     )(function)
+
+
+def has_project(given: str, base: str) -> bool:
+    """Whether there is anything that `read_project` would read, or complain of."""
+    return bool(given) or os.path.lexists(Path(base or ".") / PROJECT)
 
 
 def read_project(given: str, base: str) -> Project:
@@ -37,7 +44,9 @@ def read_project(given: str, base: str) -> Project:
 
     Misuse if the given one is not there, or if what is there is no project file.
     """
-    path = Path(given) if given else Path(base or ".") / FILE
+    from ocipack.project import BYTES, Project  # noqa: PLC0415 - start-up
+
+    path = Path(given) if given else Path(base or ".") / PROJECT
     if not path.is_file():
         if given or path.is_symlink() or path.exists():
             raise Misuse(f"{printable(str(path))}: no such file, or not a plain one")
@@ -62,5 +71,7 @@ def settled(
 
     `whole` says whether all of the tree was looked at, so that an unused ignore is one.
     """
+    from ocipack.validate.ignores import Ignores  # noqa: PLC0415 - start-up
+
     ignores = Ignores.of(project, names, read)
     return ignores.apply(report, today=date.fromisoformat(now()[:10]), whole=whole)

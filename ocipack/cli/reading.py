@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 from ocipack.errors import IntegrityError, Misuse, OcipackError, Unavailable
 from ocipack.files.manifests import Listing, listing, reader
 from ocipack.files.seam import printable, translated
-from ocipack.files.workspace import Workspace
-from ocipack.project import FILE
 from ocipack.report import Finding
 from ocipack.tree.ignore import defaults
-from ocipack.validate.inputs import KUSTOMIZATIONS, SUFFIXES, sort_out
+from ocipack.validate.inputs import KUSTOMIZATIONS, PROJECT, SUFFIXES, sort_out
 from ocipack.validate.sources import Source
 
 if TYPE_CHECKING:
+    from ocipack.files.workspace import Workspace
     from ocipack.validate.roots import Roots
 
 STDIN = "-"
@@ -67,7 +66,7 @@ class Gathering:
     Names of files count from the one directory that was named, else from where it was run.
     """
 
-    workspace: Workspace
+    workspace: Callable[[], Workspace]
     ignored: tuple[str, ...] = ()
     render: bool = True
 
@@ -88,7 +87,7 @@ class Gathering:
     def _stream(self) -> Source:
         if sys.stdin.isatty():
             raise Misuse("`-` reads manifests from standard input, which is a terminal")
-        again = self.workspace.spool(_bounded())
+        again = self.workspace().spool(_bounded())
         return Source("<stdin>", again, named=True)
 
     def _path(self, path: str, found: Gathered, *, alone: bool) -> None:
@@ -105,13 +104,13 @@ class Gathering:
             )
         again = reader(path)
         if not Path(path).is_file():  # a pipe, which gives its content once
-            again = self.workspace.spool(reader(path, special=True)())
+            again = self.workspace().spool(reader(path, special=True)())
         found.sources.append(Source(name, again, named=True))
 
     def _directory(self, path: str, prefix: str, listed: Listing, found: Gathered) -> None:
         left_out = defaults("\n".join(self.ignored))
         names = {n: p for n, p in listed.files.items() if not (self.ignored and left_out(n))}
-        names.pop(FILE, None)
+        names.pop(PROJECT, None)
         found.findings += _odd(listed, prefix)
         result = sort_out(names, lambda name: _read(names[name]))
         found.skipped |= {prefix + name: why for name, why in result.skipped.items()}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from typing import Final
 
 LIMIT: Final = 16 * 1024 * 1024
 """Bytes of an entry; a larger one is not kept."""
 
+_WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -31,7 +31,7 @@ class Entries:
         except OSError:
             return None
         try:
-            data = os.read(handle, LIMIT + 1)
+            data = os.read(handle, min(os.fstat(handle).st_size, LIMIT) + 1)
         except OSError:
             return None
         finally:
@@ -47,7 +47,8 @@ class Entries:
         try:
             os.makedirs(self._directory, mode=0o700, exist_ok=True)  # noqa: PTH103 - speed
             os.makedirs(directory, mode=0o700, exist_ok=True)  # noqa: PTH103 - speed
-            handle, path = tempfile.mkstemp(dir=directory, prefix=".new-")
+            path = f"{directory}/.new-{os.getpid()}-{key[2:]}"
+            handle = os.open(path, _WRITE, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
             os.replace(path, f"{directory}/{key[2:]}")  # noqa: PTH105 - speed

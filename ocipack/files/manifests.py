@@ -155,9 +155,13 @@ def _blocks(path: str, special: bool) -> Iterator[bytes]:  # noqa: FBT001 - boun
         handle = os.open(path, flags)
         try:
             found = os.fstat(handle)
-            if not special and not stat.S_ISREG(found.st_mode):
+            if not (special or stat.S_ISREG(found.st_mode)):
                 raise Unavailable(f"{printable(path)}: not a plain file any more")
-            while block := os.read(handle, _BLOCK):
+            plain = stat.S_ISREG(found.st_mode)
+            asked = min(found.st_size + 1, _BLOCK) if plain else _BLOCK
+            while block := os.read(handle, asked):
                 yield block
+                if plain and len(block) < asked:
+                    return  # the end: plain files give what there is
         finally:
             os.close(handle)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from ocipack.errors import IntegrityError
@@ -45,52 +45,41 @@ class Resource:
 
     Raises IntegrityError if the value is not a mapping. The value is shared with its document
     (aliases make one value appear twice) and must not be changed.
+
+    What every rule asks for is looked up once: `kind`, `api_version`, `name` and `namespace` are
+    empty if there is no text there, `metadata` if there is no mapping; `group` is the API group,
+    empty for the core group (`v1`).
     """
 
     value: Mapping[str, Any]
     origin: Origin = Origin()
+    kind: str = field(init=False, repr=False, compare=False)
+    api_version: str = field(init=False, repr=False, compare=False)
+    group: str = field(init=False, repr=False, compare=False)
+    name: str = field(init=False, repr=False, compare=False)
+    namespace: str = field(init=False, repr=False, compare=False)
+    metadata: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.value, MAPS):
             found = "a list" if isinstance(self.value, list) else "a scalar"
             raise IntegrityError(f"{self.place}: a Kubernetes object is a mapping, not {found}")
+        keep = object.__setattr__
+        metadata = self.value.get("metadata")
+        metadata = metadata if isinstance(metadata, MAPS) else {}
+        api_version = _text(self.value, "apiVersion")
+        keep(self, "kind", _text(self.value, "kind"))
+        keep(self, "api_version", api_version)
+        keep(self, "group", api_version.rpartition("/")[0])
+        keep(self, "metadata", metadata)
+        keep(self, "name", _text(metadata, "name"))
+        keep(self, "namespace", _text(metadata, "namespace"))
 
     @property
     def place(self) -> str:
         """`file:line` as far as it is known."""
         line = f":{self.origin.line}" if self.origin.line else ""
         return f"{self.origin.file or 'document ' + str(self.origin.document)}{line}"
-
-    @property
-    def kind(self) -> str:
-        """`kind`, or empty if there is no text there."""
-        return _text(self.value, "kind")
-
-    @property
-    def api_version(self) -> str:
-        """`apiVersion`, or empty if there is no text there."""
-        return _text(self.value, "apiVersion")
-
-    @property
-    def group(self) -> str:
-        """The API group: empty for the core group (`v1`)."""
-        return self.api_version.rpartition("/")[0]
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """`metadata`, or an empty mapping."""
-        found = self.value.get("metadata")
-        return found if isinstance(found, MAPS) else {}
-
-    @property
-    def name(self) -> str:
-        """`metadata.name`, or empty if there is no text there."""
-        return _text(self.metadata, "name")
-
-    @property
-    def namespace(self) -> str:
-        """`metadata.namespace`, or empty."""
-        return _text(self.metadata, "namespace")
 
     @property
     def identity(self) -> Identity:

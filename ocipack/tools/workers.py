@@ -46,9 +46,10 @@ def spread(
 ) -> Iterator[R]:
     """Apply `work` to every task in `jobs` processes; results come in the order of the tasks.
 
-    `meanwhile` runs in this process once the others have something to do. What `work` prints or
-    changes is lost; what it raises ends the whole. Unavailable if a process dies. With one job,
-    or where it is impossible to fork, everything happens here.
+    This process is one of them; `meanwhile` runs in it once the others have something to do.
+    What `work` prints or changes in another process is lost; what it raises ends the whole.
+    Unavailable if a process dies. With one job, or where it is impossible to fork, everything
+    happens here.
     """
     if jobs <= 1 or not available():
         meanwhile()
@@ -56,36 +57,47 @@ def spread(
         return
     todo = enumerate(tasks)
     crew: list[_Worker] = []
+    for _, task in todo:
+        yield work(task)  # before there are others, so that they have what it had to learn
+        break
     try:
-        for _ in range(jobs):
+        for _ in range(jobs - 1):
             crew.append(_hired(work, crew))
         for worker in [worker for _ in range(_AHEAD) for worker in crew]:
             worker.feed(todo)
         meanwhile()
-        yield from _collected(crew, todo)
+        yield from _collected(crew, todo, work)
     finally:
         for worker in crew:
             worker.dismiss()
 
 
-def _collected(crew: list[_Worker], todo: Iterator[tuple[int, Any]]) -> Iterator[Any]:
+def _collected(
+    crew: list[_Worker], todo: Iterator[tuple[int, Any]], work: Callable[[Any], Any]
+) -> Iterator[Any]:
+    """Results in the order of the tasks; between looks at the others this process works too."""
     done: dict[int, Any] = {}
-    following = 0
+    following, idle = 1, False
     with selectors.DefaultSelector() as ready:
         for worker in crew:
             ready.register(worker.results, selectors.EVENT_READ, worker)
         while True:
+            for key, _ in ready.select(None if idle else 0):
+                key.data.read()
             for worker in crew:
                 for result in worker.received():
                     done[worker.waiting.popleft()] = result
                     worker.feed(todo)
+            idle = True
+            for number, task in todo:
+                done[number] = work(task)
+                idle = False
+                break
             while following in done:
                 yield done.pop(following)
                 following += 1
-            if not any(worker.waiting for worker in crew):
+            if idle and not any(worker.waiting for worker in crew):
                 return
-            for key, _ in ready.select():
-                key.data.read()
 
 
 @dataclass(slots=True)

@@ -11,16 +11,17 @@ An entry holds what a report would print, never the content itself.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from importlib.machinery import SourceFileLoader as FileLoader
 from typing import Final
 
 from ocipack import __version__
 from ocipack.errors import IntegrityError
-from ocipack.validate.judge import Options
+from ocipack.k8s import schemas
+from ocipack.validate.options import Options
 from ocipack.validate.verdict import Verdict
 
 FORMAT: Final = "1"
@@ -74,5 +75,6 @@ class Keys:
 @cache
 def _program() -> str:
     """A digest of the schemas; the version stands for the code."""
-    data = pkgutil.get_data("ocipack.k8s.schemas", "kubernetes.xz")
-    return sha256(data or b"").hexdigest()
+    loader = schemas.__loader__
+    assert isinstance(loader, FileLoader)  # what Python installs packages for
+    return sha256(loader.get_data(f"{schemas.__path__[0]}/kubernetes.xz")).hexdigest()

@@ -15,6 +15,9 @@ from typing import Final
 from ocipack.tree.ignore import IGNORE_FILE, dropped, rules
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
+PROJECT: Final = "ocipack.yaml"
+"""The project file, which is no manifest (`project.FILE`)."""
+
 CHART: Final = "Chart.yaml"
 KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
 

@@ -13,13 +13,14 @@ from ocipack.k8s.yaml.documents import Document, parsed, read, split
 from ocipack.k8s.yaml.events import YamlError
 from ocipack.k8s.yaml.pieces import WIDE, Piece, cut
 from ocipack.k8s.yaml.scalars import Dialect
+from ocipack.k8s.yaml.unportable import folded, unportable
 from ocipack.k8s.yaml.values import Reader
 from ocipack.report import Finding, Severity
 from ocipack.validate import confidential, images, objects
 from ocipack.validate.checks import checks
+from ocipack.validate.options import Options
 from ocipack.validate.schema import SchemaCheck
 from ocipack.validate.sizes import sizes
-from ocipack.validate.unportable import folded, unportable
 from ocipack.validate.verdict import Known, Shape, Verdict
 
 UNREADABLE: Final = "yaml-unreadable"
@@ -33,25 +34,6 @@ _SMALL: Final = 64 * 1024  # bytes of text that without aliases are no object ov
 _SOPS: Final = b"ENC[AES256_GCM,"
 
 Rule = Callable[[Resource], Iterable[Finding]]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What decides a verdict beside the content and the definitions of custom kinds.
-
-    `kubernetes` is the target version (empty: the newest known), `skip` names kinds (`Kind` or
-    `group/version/Kind`) whose objects are counted but not judged.
-    """
-
-    kubernetes: str = ""
-    dialect: Dialect = Dialect.FLUX
-    require_schema: bool = False
-    skip: tuple[str, ...] = ()
-
-    def skips(self, resource: Resource) -> bool:
-        """Whether objects of this kind are passed over."""
-        kind = resource.kind
-        return kind in self.skip or f"{resource.api_version}/{kind}" in self.skip
 
 
 @dataclass(slots=True)
@@ -163,7 +145,7 @@ class Judge:
         verdict.count += 1
         if resource.kind and resource.name:
             line = resource.origin.line
-            verdict.objects.append(Known(resource.identity, resource.api_version, line))
+            verdict.objects.append(Known(*resource.identity, resource.api_version, line))
         if self.options.skips(resource):
             return []
         found = [finding for rule in self._rules for finding in rule(resource)]

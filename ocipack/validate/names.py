@@ -140,7 +140,7 @@ def read_only(resource: Resource) -> Iterator[Finding]:
             "server-field-refused" if refused else "read-only-field", resource, message, path
         )
     status = resource.value.get("status")
-    if isinstance(status, Mapping) and status and not _placeholder(resource):
+    if status and isinstance(status, Mapping) and not _placeholder(resource):
         yield found("read-only-field", resource, "status: only the server writes this", ("status",))
 
 

@@ -12,23 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ocipack.errors import IntegrityError, OcipackError
-from ocipack.k8s.resource import Resource, resources
-from ocipack.k8s.schemas.catalog import Catalog
-from ocipack.k8s.yaml.documents import Document, parsed
+from ocipack.errors import OcipackError
 from ocipack.k8s.yaml.pieces import Piece, cut
-from ocipack.k8s.yaml.scalars import Dialect
-from ocipack.k8s.yaml.values import Reader
 from ocipack.report import Finding
-from ocipack.validate.apis import Apis
 from ocipack.validate.cache import Cache, Keys
-from ocipack.validate.judge import Judge, Options
-from ocipack.validate.schema import SchemaCheck
-from ocipack.validate.sources import DEFINITION, HELD, Look, Source, look
+from ocipack.validate.options import Options
+from ocipack.validate.sources import HELD, Look, Source, look
 from ocipack.validate.together import Validation, together
 from ocipack.validate.verdict import Verdict
+
+if TYPE_CHECKING:
+    from ocipack.k8s.resource import Resource
+    from ocipack.validate.judge import Judge
 
 BATCH: Final = 64 * 1024
 """Bytes that one task of a process is worth."""
@@ -47,36 +44,36 @@ are to read, roughly, which decides whether processes are worth their start.
 """
 
 
-def prepare() -> None:
-    """Load what judging will need, so that processes that are forked afterwards have it."""
-    import jsonschema_rs  # noqa: F401, PLC0415 - 30 ms, which nothing else needs
+Engine = Callable[[Options, "list[Look]"], "tuple[Judge, list[Resource]]"]
+"""Makes what judges, once it is known that something has to be: `judge.engine`, which loads
+everything that this module does without. The second result are the definitions in the sources."""
 
 
 class Run:
     """One run over sources with one set of options and definitions.
 
-    `definitions` are those that the user gave for all sources: a digest of the bytes they were
-    read from, which is part of the cache keys, and the objects.
+    `engine` is asked when a source has to be judged, `given` are digests of the definitions of
+    custom kinds that it knows already, which are part of the cache keys.
     """
 
     def __init__(
         self,
         options: Options,
+        engine: Engine,
         spread: Spread,
         *,
         cache: Cache | None = None,
-        definitions: Iterable[tuple[bytes, Iterable[Resource]]] = (),
+        given: Iterable[bytes] = (),
     ) -> None:
         self._options = options
         self._spread = spread
         self._cache = cache
-        self._given = list(definitions)
+        self._given = list(given)
+        self._engine = engine
         self._looks: list[Look] = []
         self._found: dict[int, Verdict | Finding] = {}
         self._keys: Keys | None = None
-        self._definitions: list[Resource] | None = None
-        apis = Apis(Catalog.of(options.kubernetes))
-        self.schemas = SchemaCheck(apis, require=options.require_schema)
+        self._made: tuple[Judge, list[Resource]] | None = None
 
     def judge(self, sources: Iterable[Source]) -> Validation:
         """Judge every source. What cannot be read is a finding, and does not stop the rest."""
@@ -84,7 +81,6 @@ class Run:
         cached = self._cached() if self._cache is not None else 0
         todo = [number for number in self._judged() if number not in self._found]
         if todo:
-            self.schemas.learn(self.definitions)
             self._judge(todo)
         judged = [(self._looks[number], self._found[number]) for number in self._judged()]
         whole = together((look.source.name, verdict) for look, verdict in judged)
@@ -95,16 +91,11 @@ class Run:
     def _judged(self) -> Iterator[int]:
         return (number for number, look in enumerate(self._looks) if look.source.judged)
 
-    @property
-    def definitions(self) -> list[Resource]:
-        """What defines custom kinds: first what was given, which the tree's may replace."""
-        if self._definitions is None:
-            self._definitions = [one for _, given in self._given for one in given]
-            for made in self._looks:
-                for document, _ in self._defining(made) if made.defines else ():
-                    name = made.source.name
-                    self._definitions += _objects(document, self._options.dialect, name)
-        return self._definitions
+    def engine(self) -> tuple[Judge, list[Resource]]:
+        """What judges the sources, and the definitions of custom kinds that are in them."""
+        if self._made is None:
+            self._made = self._engine(self._options, self._looks)
+        return self._made
 
     def _look(self, sources: Iterable[Source]) -> None:
         room = HELD
@@ -120,7 +111,7 @@ class Run:
     def _cached(self) -> int:
         """Take from the cache what has not changed; how much it was."""
         assert self._cache is not None  # the caller asked
-        digests = [digest for digest, _ in self._given]
+        digests = list(self._given)
         for made in self._looks:
             if made.defines:
                 digests += [sha256(made.source.name.encode(errors="surrogateescape")).digest()]
@@ -138,33 +129,8 @@ class Run:
         assert self._keys is not None  # made when the cache was asked
         return self._keys.key(made.digest, named=made.source.named)
 
-    def _defining(self, made: Look) -> list[tuple[Document, bool]]:
-        """The documents of a source that may define kinds, and whether each may be unportable.
-
-        Those of a small source are kept for judging; what is broken is said then.
-        """
-        reader = Reader(self._options.dialect)
-        found, broken = [], False
-        try:
-            for index, piece in enumerate(cut(made.blocks(), self._options.dialect)):
-                if made.parted and DEFINITION not in piece.chunk:
-                    continue
-                before = reader.odd
-                try:
-                    document = parsed(reader, piece, index)
-                except IntegrityError:
-                    broken = True
-                    continue
-                if document is not None:
-                    found.append((document, reader.odd != before))
-        except OcipackError:
-            broken = True
-        if not (made.parted or broken or self._options.dialect is Dialect.KUBECTL):
-            made.documents = found
-        return found
-
     def _judge(self, todo: list[int]) -> None:
-        judge = Judge(self._options, self.schemas)
+        judge, _ = self.engine()
         late = [number for number in todo if self._looks[number].documents is None]
 
         def work(task: Task) -> Done:
@@ -247,13 +213,6 @@ class Run:
         if self._cache is not None:
             self._cache.keep(self._key(made), verdict)
         return verdict
-
-
-def _objects(document: Document, dialect: Dialect, name: str) -> list[Resource]:
-    try:
-        return list(resources((document,), dialect, file=name))
-    except IntegrityError:
-        return []  # said when it is judged
 
 
 def _unreadable(error: OcipackError) -> Finding:

@@ -76,10 +76,8 @@ class SchemaCheck:
             yield from self._absent(resource)
             return
         value = compiled.defaults.apply(resource.value) if compiled.defaults else resource.value
-        if encrypted := isinstance(value.get("sops"), Mapping):
+        if encrypted := "sops" in value and isinstance(value["sops"], Mapping):
             value = {name: child for name, child in value.items() if name != "sops"}
-        secret = resource.kind == "Secret" and not resource.group
-        reader = Reader(compiled.schema_at, secret)
         try:
             if compiled.valid(value):
                 return
@@ -89,7 +87,8 @@ class SchemaCheck:
             return
         if encrypted:  # what stands behind the ciphertext is nobody's business here
             errors = [error for error in errors if not _ciphertext(error.instance)]
-        for problem in reader.problems(errors):
+        secret = resource.kind == "Secret" and not resource.group
+        for problem in Reader(compiled.schema_at, secret).problems(errors):
             message = f"{spell(problem.path)}: {problem.text}"
             yield found(problem.rule, resource, message, problem.path, hint=problem.hint)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ocipack.k8s.yaml import limits
-from ocipack.k8s.yaml.documents import Document
 from ocipack.k8s.yaml.scalars import Dialect
+
+if TYPE_CHECKING:
+    from ocipack.k8s.yaml.documents import Document
 
 PARTED: Final = 256 * 1024
 """Bytes above which a source is judged in parts, by several processes."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from ocipack.report import Finding, Severity
-from ocipack.validate.objects import DUPLICATE
 from ocipack.validate.verdict import Known, Shape, Verdict
 
 
@@ -75,7 +74,7 @@ class _Seen:
         """The findings about objects of the file `name` that were there before."""
         directory = name.rpartition("/")[0]
         for known in objects:
-            mark = "\0".join((directory, *known.identity)).encode(errors="surrogatepass")
+            mark = "\0".join((directory, *known[:4])).encode(errors="surrogatepass")
             key = blake2b(mark, digest_size=16).digest()
             first = self._first.setdefault(key, (name, known.line, known.api_version))
             if first == (name, known.line, known.api_version):
@@ -83,7 +82,7 @@ class _Seen:
             versions = {first[2], known.api_version}
             under = f" under {' and '.join(sorted(versions))}" if len(versions) > 1 else ""
             yield Finding(
-                DUPLICATE,
+                "object-duplicate",
                 f"{known} is there twice{under}, first at {first[0]}:{first[1]}",
                 Severity.ERROR if first[0] == name else Severity.WARNING,
                 line=known.line,

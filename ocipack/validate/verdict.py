@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 from ocipack.errors import malformed
-from ocipack.k8s.resource import Identity
 from ocipack.report import Finding, Severity
 
 
@@ -26,13 +25,16 @@ class Shape(enum.Enum):
 class Known(NamedTuple):
     """An object: what makes it the same as another, its API version, and the line it begins on."""
 
-    identity: Identity
+    group: str
+    kind: str
+    namespace: str
+    name: str
     api_version: str
     line: int
 
     def __str__(self) -> str:
-        _, kind, namespace, name = self.identity
-        return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind} {name}"
 
 
 @dataclass(slots=True)
@@ -87,7 +89,7 @@ class Verdict:
                 self.shape.value,
                 self.documents,
                 self.count,
-                [[*known.identity, known.api_version, known.line] for known in self.objects],
+                self.objects,
                 [finding.as_dict() for finding in self.findings],
                 self.missing,
             ],
@@ -103,7 +105,7 @@ class Verdict:
                 Shape(shape),
                 documents,
                 count,
-                [Known(Identity(*o[:4]), o[4], o[5]) for o in objects],
+                [Known(*known) for known in objects],
                 [_finding(found) for found in findings],
                 [],
                 Counter(missing),

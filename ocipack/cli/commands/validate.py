@@ -6,7 +6,9 @@ import gc
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,24 +17,25 @@ from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.console import plural
 from ocipack.cli.definitions import Target, given, target_options
 from ocipack.cli.outcome import Outcome
-from ocipack.cli.projects import project_option, read_project, settled
+from ocipack.cli.projects import has_project, project_option, read_project, settled
 from ocipack.cli.reading import Gathered, Gathering
 from ocipack.errors import Misuse, OcipackError
 from ocipack.files.entries import Entries
 from ocipack.files.manifests import reader
-from ocipack.files.workspace import Workspace
 from ocipack.k8s.yaml.scalars import Dialect
 from ocipack.report import Finding, Report, Severity
-from ocipack.tools.workers import spread
 from ocipack.validate.cache import Cache
-from ocipack.validate.check import EMPTY, schemas_for
 from ocipack.validate.inputs import KUSTOMIZATIONS, SUFFIXES
-from ocipack.validate.judge import Judge, Options
-from ocipack.validate.run import UNREADABLE, Done, Run, Task, prepare
+from ocipack.validate.options import Options
+from ocipack.validate.run import UNREADABLE, Done, Run, Task
 from ocipack.validate.together import Validation
 
 if TYPE_CHECKING:
     from ocipack.cli.building import Built
+    from ocipack.files.workspace import Workspace
+    from ocipack.k8s.resource import Resource
+    from ocipack.validate.judge import Judge
+    from ocipack.validate.sources import Look
 
 WORTH = 128 * 1024
 """Bytes below which other processes cost more than they save."""
@@ -103,12 +106,22 @@ def validate(app: App, *, paths: tuple[str, ...], **options: Any) -> Outcome:
     fetched. Exits with 1 if an object is wrong or there is none, 2 if a path is not there, 3 if
     something could not be read.
     """
+    gc.freeze()
+    gc.set_threshold(_GARBAGE)  # values of documents hold no cycles
     target = Target.pop(options)
     how = _How(**options)
-    with Workspace() as workspace:
+    with ExitStack() as stack:
+        workspace = cache(partial(_workspace, stack))
         found = Gathering(workspace, how.ignored, how.render).gather(paths)
         app.base = paths[0] if len(paths) == 1 and found.directories else ""
         return _Validate(app, workspace, target, how).outcome(found)
+
+
+def _workspace(stack: ExitStack) -> Workspace:
+    """Make the private directory, which few runs need."""
+    from ocipack.files.workspace import Workspace  # noqa: PLC0415 - start-up
+
+    return stack.enter_context(Workspace())
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +147,12 @@ class _How:
 class _Validate:
     """One run of the command, once it is known what to look at."""
 
-    def __init__(self, app: App, workspace: Workspace, target: Target, how: _How) -> None:
+    def __init__(
+        self, app: App, workspace: Callable[[], Workspace], target: Target, how: _How
+    ) -> None:
         self._app, self._workspace, self._target, self._how = app, workspace, target, how
-        self._project = read_project(how.project, app.base)
+        said = has_project(how.project, app.base)
+        self._project = read_project(how.project, app.base) if said else None
         self._given = given(app, target.crds)
 
     def outcome(self, found: Gathered) -> Outcome:
@@ -169,9 +185,11 @@ class _Validate:
         built = [name for name in files if name.rpartition("/")[2] in KUSTOMIZATIONS]
         names = [name for name in (*whole.excusing, *built) if name.endswith(SUFFIXES)]
         how = self._how
+        if self._project is None and not names:
+            return report
         return settled(
             report,
-            self._project,
+            self._project or read_project("", self._app.base),
             names,
             lambda name: b"".join(reader(files.get(name, name))()),
             whole=bool(found.directories) and how.render and not (how.skip or found.failures),
@@ -188,9 +206,17 @@ class _Validate:
         kept = Entries(how.cache) if how.cache else None
         return Run(
             options,
+            self._engine,
             self._spread,
             cache=Cache(kept.load, kept.save) if kept else None,
-            definitions=self._given,
+            given=[one.digest for one in self._given],
+        )
+
+    def _engine(self, options: Options, looks: list[Look]) -> tuple[Judge, list[Resource]]:
+        from ocipack.validate.engine import engine  # noqa: PLC0415 - not for what is unchanged
+
+        return engine(lambda: [one for found in self._given for one in found.definitions()])(
+            options, looks
         )
 
     def _spread(
@@ -200,13 +226,13 @@ class _Validate:
         meanwhile: Callable[[], None],
         size: int,
     ) -> Iterator[Done]:
-        jobs = self._how.processes if size > WORTH else 1
-        if jobs == 1:
-            gc.freeze()
-            gc.set_threshold(_GARBAGE)  # values of documents hold no cycles
-        else:
-            prepare()  # once, before there are many of us
-        return spread(tasks, work, jobs=jobs, meanwhile=meanwhile)
+        if size > WORTH and self._how.processes > 1:
+            from ocipack.tools.workers import spread  # noqa: PLC0415 - start-up
+
+            yield from spread(tasks, work, jobs=self._how.processes, meanwhile=meanwhile)
+            return
+        meanwhile()
+        yield from map(work, tasks)
 
     def _built(self, found: Gathered, run: Run) -> list[Built]:
         """What kustomize builds in the directories, and what is wrong with it."""
@@ -214,12 +240,9 @@ class _Validate:
             return []
         from ocipack.cli.building import Building  # noqa: PLC0415 - only where something is built
 
-        how, target = self._how, self._target
-        schemas = schemas_for(
-            target.kubernetes_version, run.definitions, require=target.require_schema
-        )
-        judge = Judge(Options(skip=_kinds(how.skip)), schemas)
-        building = Building(self._workspace, how.renderer, how.render_timeout, how.processes)
+        how = self._how
+        judge, _ = run.engine()
+        building = Building(self._workspace(), how.renderer, how.render_timeout, how.processes)
         return [
             building.build(one, judge, how.ignored)
             for one in found.directories
@@ -243,7 +266,7 @@ def _nothing(found: Gathered, whole: Validation) -> Finding:
         parts.append(f"{plural(len(found.skipped), 'file')} left out")
     there = f", only {', '.join(parts)}" if parts else ""
     return Finding(
-        EMPTY,
+        "nothing-to-validate",
         f"there is no object to check{there}",
         hint="name the right directory; an empty set passes every check",
     )
