@@ -30,8 +30,7 @@ EVERYTHING = "**"
 _LONGEST = 500
 _HUB = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
 _REGISTRY = re.compile(
-    r"(?P<host>\[[0-9a-fA-F:]+\]|localhost|[A-Za-z0-9*](?:[A-Za-z0-9.*-]*[A-Za-z0-9*])?)"
-    r"(?::(?P<port>[0-9]{1,5}))?"
+    r"(?:\[[0-9a-fA-F:]+\]|[A-Za-z0-9*](?:[A-Za-z0-9.*-]*[A-Za-z0-9*])?)(?::[0-9]{1,5})?"
 )
 _PATH = re.compile(r"[a-z0-9._*-]+(?:/[a-z0-9._*-]+)*")
 _GLOB = re.compile(
@@ -107,10 +106,11 @@ def _own(text: str) -> str:
             hint="write registry/repository[:tag][@digest] with * and **, or ** for every name",
         )
     registry, path = match["registry"], match["path"]
-    if not _REGISTRY.fullmatch(registry) or "**" in registry:
+    bare = not set(registry) & set(".:[") and registry != "localhost"  # what no name can have
+    if not _REGISTRY.fullmatch(registry) or "**" in registry or bare:
         raise Misuse(
             f"{text!r}: not a registry: {registry!r}",
-            hint="a registry is written with its port; * stands for part of one label of its name",
+            hint="a registry has a dot, a port or is localhost; * stands for part of one label",
         )
     parts = path.split("/")
     if not _PATH.fullmatch(path) or any("**" in part and part != "**" for part in parts):
