@@ -49,7 +49,7 @@ def command(function: Callable[..., Outcome], *, connects: bool = True) -> click
                 sent=app.console.moved,
             )
         app.outputs = outputs(output)
-        path = context.command_path.removeprefix("ocipack ").split(" ", 1)[-1]
+        path = context.command_path.partition(" ")[2]
         try:
             outcome = function(app, **values)
         except OcipackError as error:
