@@ -37,6 +37,7 @@ class Built:
     findings: list[Finding] = field(default_factory=list)
     failures: list[tuple[str, OcipackError]] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
+    subjects: list[str] = field(default_factory=list)
 
 
 class Building:
@@ -71,6 +72,7 @@ class Building:
                 continue
             made.roots.append(directory.prefix + name)
             made.objects += len(result.resources)
+            made.subjects += map(str, result.resources)
             judge.schemas.learn(result.resources)
             judge.schemas.missing.clear()
             report = Report.of(judge.built(result.resources))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
+import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import click
@@ -54,12 +57,12 @@ def command(function: Callable[..., Outcome], *, connects: bool = True) -> click
             outcome = function(app, **values)
         except OcipackError as error:
             app.console.findings(report_of(error))
-            _emit_failure(app, Result.failed(path, error, app.base))
+            _emit_failure(app, Result.failed(path, error, _seen_from(app.base)))
             raise
         app.console.findings(outcome.report)
         app.console.table(outcome.summary)
         for one in app.outputs:
-            one.put(Result(path, outcome, base=app.base))
+            one.put(Result(path, outcome, base=_seen_from(app.base)))
         return outcome.code
 
     invoke.__doc__ = function.__doc__
@@ -77,6 +80,22 @@ def command(function: Callable[..., Outcome], *, connects: bool = True) -> click
         click.Option(["--quiet", "-q"], is_flag=True, help="Print only warnings and errors."),
     ]
     return made
+
+
+def _seen_from(base: str) -> str:
+    """The directory `base` as those see it who show a report beside the files.
+
+    GitHub counts from the workspace, wherever in it the command runs; others from there.
+    """
+    try:
+        here = str(Path.cwd())
+    except OSError:  # it was removed under us
+        return base
+    there = posixpath.normpath(posixpath.join(here, base))
+    for top in (os.environ.get("GITHUB_WORKSPACE", ""), here):
+        if top[:1] == "/" and posixpath.commonpath([top, here, there]) == posixpath.normpath(top):
+            return posixpath.relpath(there, top)
+    return base
 
 
 def _emit_failure(app: App, result: Result) -> None:

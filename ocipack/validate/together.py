@@ -17,7 +17,7 @@ class Validation:
 
     `empty` are the names of sources with nothing but comments, `other` of those that are no
     manifests, `excusing` of those with comments that may excuse findings; `unreadable` are the
-    errors of sources that gave no content, which are findings too.
+    errors of sources that gave no content, which are findings too. `subjects` are the objects.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -30,6 +30,7 @@ class Validation:
     other: list[str] = field(default_factory=list)
     unreadable: list[Finding] = field(default_factory=list)
     excusing: list[str] = field(default_factory=list)
+    subjects: list[str] = field(default_factory=list)
 
 
 def together(found: Iterable[tuple[str, Verdict | Finding]]) -> Validation:
@@ -45,6 +46,7 @@ def together(found: Iterable[tuple[str, Verdict | Finding]]) -> Validation:
         whole.documents += verdict.documents
         whole.objects += verdict.count
         whole.missing.update(verdict.missing)
+        whole.subjects += map(str, verdict.objects)
         if verdict.shape is Shape.EMPTY:
             whole.empty.append(name)
         elif verdict.shape is Shape.OTHER:

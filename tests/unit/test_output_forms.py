@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -445,3 +446,51 @@ def test_one_line_is_said_once_however_many_objects_have_it(
     assert len(cells(markdown.write(result))) == 5
     assert len(suite(result)) == 3
     assert len(json.loads(sarif.write(result))["runs"][0]["results"]) == 6
+
+
+def test_markdown_shows_the_summary() -> None:
+    rows = [("digest", "sha256:|<b>"), ("tags", "")]
+    text = markdown.write(Result("ship", Outcome(summary=rows)))
+    assert "- <code>digest</code>: <code>sha256&#58;&#124;&#60;b&#62;</code>" in text
+    assert "tags" not in text
+
+
+@pytest.mark.parametrize(
+    ("workspace", "base", "path"),
+    [
+        (None, "tree", "tree/a.yaml"),
+        (None, "{here}/tree", "tree/a.yaml"),
+        (None, "", "a.yaml"),
+        (None, "{here}/../outside", "{here}/../outside/a.yaml"),
+        ("{here}/..", "tree", "work/tree/a.yaml"),
+        ("{here}/..", "../other", "other/a.yaml"),
+        ("{here}", "tree", "tree/a.yaml"),
+        ("/nowhere", "tree", "tree/a.yaml"),
+        ("relative", "tree", "tree/a.yaml"),
+        ("", "tree", "tree/a.yaml"),
+    ],
+)
+def test_annotations_count_from_the_workspace_or_from_here(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    workspace: str | None,
+    base: str,
+    path: str,
+) -> None:
+    here = tmp_path / "work"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    if workspace is not None:
+        top = os.path.normpath(workspace.format(here=here)) if "{" in workspace else workspace
+        monkeypatch.setenv("GITHUB_WORKSPACE", top)
+
+    def probe(app: App) -> Outcome:
+        """Probe."""
+        app.base = base.format(here=here)
+        return Outcome(report=Report.of([Finding("r", "m", file="a.yaml")]))
+
+    monkeypatch.setattr(frame.Commands, "get_command", lambda *_: command(probe))
+    assert run(["probe", "--output=github=out"]) == 0
+    wanted = os.path.normpath(path.format(here=here))
+    assert (here / "out").read_text() == f"::error file={wanted},title=r::m\n"

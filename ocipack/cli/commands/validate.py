@@ -163,7 +163,7 @@ class _Validate:
         findings = [*found.findings, *whole.findings, *(f for one in built for f in one.findings)]
         failures = [*found.failures, *(f for one in built for f in one.failures)]
         objects = whole.objects + sum(one.objects for one in built)
-        if not objects and not failures and not whole.unreadable:
+        if not objects and not failures and Report.of(findings).ok:
             findings.append(_nothing(found, whole))
         report = self._settled(Report.of(findings), found, whole)
         for name, error in failures:
@@ -175,6 +175,7 @@ class _Validate:
             code=_code(report, failures),
             summary=_summary(report, found, whole, built),
             failures=failures,
+            checked=[*whole.subjects, *(name for one in built for name in one.subjects)],
         )
 
     def _settled(self, report: Report, found: Gathered, whole: Validation) -> Report:

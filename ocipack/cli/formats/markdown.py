@@ -40,6 +40,8 @@ def write(result: Result) -> str:
     for name, error in result.failures:
         hint = f" Hint: {inert(error.hint)}" if error.hint else ""
         lines += [f"{inert(name)}: {inert(str(error))}{hint}", ""]
+    facts = [(name, value) for name, value in result.outcome.summary if value]
+    lines += [f"- {inert(name)}: {inert(value)}" for name, value in facts] + [""][: len(facts)]
     if counts:
         lines += [", ".join(counts) + ".", "", "| | rule | place | finding |", "|---|---|---|---|"]
     return "\n".join([*lines, *_rows(result, SIZE - sum(map(len, lines)))]) + "\n"
