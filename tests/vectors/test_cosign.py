@@ -1,8 +1,4 @@
-"""Signatures made by real cosign binaries get the verdict that their README asks for.
-
-The verdicts there about attestations by type and about signed annotations belong to the policy
-model; here an attestation is no signature, and annotations change nothing.
-"""
+"""What real cosign binaries signed and attested gets the verdict that their README asks for."""
 
 from __future__ import annotations
 
@@ -15,7 +11,10 @@ from world import VECTORS, LayoutDouble, published
 from ocipack.errors import Rejected
 from ocipack.oci.reference import Reference
 from ocipack.stores.layout import LayoutStore
-from ocipack.trust.policy import Policy
+from ocipack.trust.policy import Policy, VerificationPolicy
+from ocipack.trust.policy.conditions import Condition, Field
+from ocipack.trust.policy.model import Attestation, Authority
+from ocipack.trust.policy.names import Glob
 from ocipack.verify import Verified, verify
 
 EXPECTED: dict[str, dict[str, Any]] = {
@@ -168,3 +167,72 @@ def test_the_index_above_an_unsigned_child_is_signed() -> None:
 
 def test_a_stranger_s_bundle_hides_nothing() -> None:
     assert [one.form for one in ask("foreign-attestation", "alice").signers] == ["legacy"]
+
+
+EVERY = (Glob("**"),)
+TYPES = {
+    "slsaprovenance1": "https://slsa.dev/provenance/v1",
+    "custom": "https://cosign.sigstore.dev/attestation/v1",
+    "spdxjson": "https://spdx.dev/Document",
+    "cyclonedx": "https://cyclonedx.org/bom",
+    "test-result": "https://in-toto.io/attestation/test-result/v0.1",
+}
+VULN = "https://cosign.sigstore.dev/attestation/vuln/v1"
+
+
+def attested(layout: str, kind: str, by: str, *conditions: Field) -> Verified:
+    source, reference = place(layout)
+    keys = (published(by),)
+    wanted = Attestation(kind, kind, keys, conditions=conditions)
+    authority = Authority("a", keys, signature=False, attestations=(wanted,))
+    policy = VerificationPolicy("p", EVERY, (authority,))
+    return verify(source, reference, Policy(policies=(policy,), allow_example_keys=True))
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("layout", ["v3-attestations", "v2-att", "v3-att"])
+def test_attestations_of_each_type(layout: str, kind: str) -> None:
+    [signer] = attested(layout, TYPES[kind], "alice").signers
+    assert signer.predicate_type == TYPES[kind]
+    assert signer.form == ("bundle" if layout == "v3-attestations" else "legacy")
+    with pytest.raises(Rejected):
+        attested(layout, TYPES[kind], "bob")
+
+
+@pytest.mark.parametrize("layout", ["v3-attestations", "v2-att", "v3-att"])
+def test_an_attestation_that_nobody_made(layout: str) -> None:
+    with pytest.raises(Rejected, match="0 of the 1 keys that must have made it"):
+        attested(layout, VULN, "alice")
+
+
+@pytest.mark.parametrize("layout", ["v3-attestations", "v2-att", "v3-att"])
+def test_conditions_of_what_cosign_attested(layout: str) -> None:
+    predicate = json.loads((VECTORS / "predicates" / "test-result.json").read_bytes())
+    said = predicate["result"]
+    good, bad = (Field("/result", Condition("equals", value)) for value in (said, f"{said}?"))
+    assert attested(layout, TYPES["test-result"], "alice", good).signers
+    with pytest.raises(Rejected, match="/result is not"):
+        attested(layout, TYPES["test-result"], "alice", bad)
+
+
+@pytest.mark.parametrize("layout", ["attestation-is-no-signature", "v3-attestations"])
+def test_a_provenance_is_an_attestation_though_no_signature(layout: str) -> None:
+    assert attested(layout, TYPES["slsaprovenance1"], "alice").signers
+
+
+@pytest.mark.parametrize("layout", ["annotated-bundle", "annotated-legacy"])
+@pytest.mark.parametrize(("value", "good"), [("prod", True), ("dev", False)])
+def test_signed_annotations(layout: str, value: str, good: bool) -> None:  # noqa: FBT001 - a table
+    source, reference = place(layout)
+    policy = VerificationPolicy(
+        "p",
+        EVERY,
+        (Authority("a", (published("alice"),)),),
+        annotations=(("env", Condition("equals", value)),),
+    )
+    trusted = Policy(policies=(policy,), allow_example_keys=True)
+    if good:
+        assert verify(source, reference, trusted).signers
+        return
+    with pytest.raises(Rejected, match="its signed annotation env says 'prod', not 'dev'"):
+        verify(source, reference, trusted)
