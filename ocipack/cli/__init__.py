@@ -7,6 +7,7 @@ command runs (`ocipack.cli.app`).
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
@@ -31,6 +32,7 @@ def main() -> NoReturn:
         raise Terminated
 
     signal.signal(signal.SIGTERM, terminate)
+    gc.set_threshold(50_000, 20, 100)  # imports make no garbage, and looking for it takes time
     try:
         code = run(sys.argv[1:])
     except Terminated:

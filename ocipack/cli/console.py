@@ -18,10 +18,8 @@ from ocipack.report import Finding, Report, Severity
 if TYPE_CHECKING:
     from rich.status import Status
 
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-_COMMAND = re.compile(r"^([^\S\n]*):(?=:)|(?<=#)#(?=\[|vso\[)", re.MULTILINE)
+_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+_COMMAND = r"(?m)^([^\S\n]*):(?=:)|(?<=#)#(?=\[|vso\[)"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _KIB = 1024
 
@@ -32,8 +30,8 @@ def plain(text: str) -> str:
     Nor what CI runners take for their own commands: lines that begin with `::`, and `##[` and
     `##vso[` anywhere.
     """
-    shown = _CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
-    return _COMMAND.sub(lambda m: "\\u0023" if m[1] is None else f"{m[1]}\\u003a", shown)
+    shown = re.sub(_CONTROL, lambda m: f"\\u{ord(m[0]):04x}", text)
+    return re.sub(_COMMAND, lambda m: "\\u0023" if m[1] is None else f"{m[1]}\\u003a", shown)
 
 
 def line(text: str) -> str:

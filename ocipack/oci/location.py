@@ -17,7 +17,7 @@ LAYOUT = "ocidir"
 _TAIL = re.compile(
     rf"(?P<path>.*?)(?::(?P<tag>{TAG.pattern}))?(?:@(?P<digest>sha\d+:[0-9a-f]+))?", re.DOTALL
 )
-_FOREIGN = re.compile(r"[^a-z0-9]+")
+_FOREIGN = r"[^a-z0-9]+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,9 @@ class Location:
             raise Misuse(f"a layout needs a path: {text!r}")
         path = posixpath.normpath(posixpath.join(cwd, match["path"]))
         digest = Digest.parse(match["digest"]) if match["digest"] else None
-        name = _FOREIGN.sub("-", posixpath.basename(path).removesuffix(".tar").lower()).strip("-")
+        name = re.sub(_FOREIGN, "-", posixpath.basename(path).removesuffix(".tar").lower()).strip(
+            "-"
+        )
         return cls(scheme, Reference("localhost", name or "layout", match["tag"], digest), path)
 
     @property

@@ -18,7 +18,7 @@ _REPOSITORY = rf"{_PART}(?:/{_PART})*"
 TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _TAIL = rf"(?::(?P<tag>{TAG.pattern}))?(?:@(?P<digest>[a-z0-9]+:[0-9a-f]+))?"
 _REFERENCE = re.compile(rf"(?P<registry>{_HOST})/(?P<repository>{_REPOSITORY}){_TAIL}")
-_SHORT = re.compile(rf"(?P<repository>{_REPOSITORY}){_TAIL}")
+_SHORT = rf"(?P<repository>{_REPOSITORY}){_TAIL}"
 _LIMIT = 255
 
 
@@ -66,7 +66,7 @@ class Reference:
         if full is not None:
             registry, repository, match = full["registry"], full["repository"], full
         else:
-            short = _SHORT.fullmatch(text)
+            short = re.fullmatch(_SHORT, text)
             if short is None:
                 raise Misuse(f"not an image reference: {text[:300]!r}")
             registry, repository, match = "docker.io", short["repository"], short

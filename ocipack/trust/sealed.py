@@ -27,7 +27,6 @@ us spend memory."""
 COST = 65536
 """scrypt's N of the keys we write; what cosign writes, and what every cosign reads."""
 
-_MEMORY = 256 * 1024 * 1024
 _SALT, _NONCE, _KEY = 32, 24, 32
 
 _SHAPE: wire.Shape = {
@@ -89,14 +88,10 @@ def seal(secret: bytes, password: bytes, random: Callable[[int], bytes]) -> byte
 
 
 def _derive(password: bytes, salt: bytes, cost: int) -> bytes:
-    """Scrypt (RFC 7914) by libsodium, which takes three quarters of hashlib's time."""
-    from nacl.bindings import (  # noqa: PLC0415 - start-up
-        crypto_pwhash_scryptsalsa208sha256_ll,
-    )
+    """Scrypt (RFC 7914) by OpenSSL, which takes two thirds of libsodium's time."""
+    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt  # noqa: PLC0415 - start-up
 
-    return crypto_pwhash_scryptsalsa208sha256_ll(
-        password, salt, cost, 8, 1, dklen=_KEY, maxmem=_MEMORY
-    )
+    return Scrypt(salt, _KEY, cost, 8, 1).derive(password)
 
 
 def _open(ciphertext: bytes, nonce: bytes, key: bytes) -> bytes:

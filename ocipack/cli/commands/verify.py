@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from typing import Any
 
@@ -58,6 +57,8 @@ def verify(
     trusted = Trust(**options).policy(found)
     if len(found) == 1:
         return _outcome(found, [_prove(app, found[0], trusted, content=content)])
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up, for one place
+
     with ThreadPoolExecutor(AT_ONCE) as pool:
         results = list(pool.map(lambda one: _attempt(app, one, trusted, content=content), found))
     for location, result in zip(found, results, strict=True):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from ocipack.stores.auth.credential import Credential
 if TYPE_CHECKING:
     import subprocess
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _ABSENT = (b"credentials not found", b"no credentials server url", b"no credentials username")
 _LIMIT = 256 * 1024
 _IDENTITY = "<token>"
@@ -39,10 +38,11 @@ class Helpers:
 
         Misuse if there is no such helper, Denied if it fails.
         """
-        import subprocess  # noqa: PLC0415 - most runs need no helper, and start-up counts
+        import shutil  # noqa: PLC0415 - most runs need no helper, and start-up counts
+        import subprocess  # noqa: PLC0415 - as above
 
         program = f"docker-credential-{name}"
-        if not _NAME.fullmatch(name):
+        if not re.fullmatch(_NAME, name):
             raise Misuse(f"not the name of a credential helper: {name[:100]!r}")
         path = shutil.which(program, path=self.environment.get("PATH", ""))
         if path is None:

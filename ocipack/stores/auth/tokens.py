@@ -28,7 +28,7 @@ Scopes = tuple[str, ...]
 _LIMIT = 1024 * 1024
 _LIFE = 60.0
 _LONGEST = 3600.0
-_USABLE = re.compile(r"[A-Za-z0-9._~+/=-]{1,65536}")
+_USABLE = r"[A-Za-z0-9._~+/=-]{1,65536}"
 _NO_POST = frozenset({400, 401, 404, 405, 501})
 
 
@@ -135,7 +135,7 @@ class Authorizer:
     def _token(self, scopes: Scopes) -> str:
         given = self.credential.registry_token
         if given:
-            if not _USABLE.fullmatch(given):
+            if not re.fullmatch(_USABLE, given):
                 raise Misuse(f"{self.credential.source}: registrytoken is not a token")
             return given
         slot, now = self._slot(scopes), self._transport.patience.monotonic
@@ -193,7 +193,7 @@ class Authorizer:
             document = None
         document = document if isinstance(document, dict) else {}
         token = document.get("token") or document.get("access_token")
-        if not isinstance(token, str) or not _USABLE.fullmatch(token):
+        if not isinstance(token, str) or not re.fullmatch(_USABLE, token):
             raise Denied(
                 f"{answer.at.what}: the token service answered without a usable token",
                 hint=f"is {answer.at.url.netloc} the token service of {self._registry}?",

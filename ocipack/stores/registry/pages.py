@@ -19,8 +19,8 @@ LISTING_LIMIT = 8 * 1024 * 1024
 LISTING_TOTAL = 64 * 1024 * 1024
 """Bytes of all pages of one listing: entries that repeat count too."""
 
-_LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[A-Za-z*]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)')
-_RELATION = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
+_LINK = r'<([^<>]*)>((?:\s*;\s*[A-Za-z*]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)'
+_RELATION = r'(?i);\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))'
 
 
 def following(at: Repository, answer: Answer, raw: bytes, *, accept: str) -> Iterator[bytes]:
@@ -50,7 +50,7 @@ def following(at: Repository, answer: Answer, raw: bytes, *, accept: str) -> Ite
 
 def _next(client: Client, answer: Answer) -> Url | None:
     for header in answer.headers("Link"):
-        for match in _LINK.finditer(header):
+        for match in re.finditer(_LINK, header):
             if _is_next(match[2]):
                 return at_home(client, answer.at.url.join(match[1]))
     return None
@@ -58,7 +58,7 @@ def _next(client: Client, answer: Answer) -> Url | None:
 
 def _is_next(parameters: str) -> bool:
     """Whether one of the relations (RFC 8288, 3.3) is `next`; in linear time."""
-    found = (match[1] or match[2] or "" for match in _RELATION.finditer(parameters))
+    found = (match[1] or match[2] or "" for match in re.finditer(_RELATION, parameters))
     return any("next" in relation.lower().split() for relation in found)
 
 

@@ -18,9 +18,7 @@ from ocipack.stores.http.url import printable
 UNAUTHORIZED, FORBIDDEN, MISSING, TOO_BIG, TOO_MANY = 401, 403, 404, 413, 429
 _SERVER_ERROR = 500
 
-_IMMUTABLE = re.compile(
-    r"immutab|already[ _]?exists|overwrit|cannot be (?:changed|updated)", re.IGNORECASE
-)
+_IMMUTABLE = r"(?i)immutab|already[ _]?exists|overwrit|cannot be (?:changed|updated)"
 _IMMUTABLE_STATUSES = frozenset({400, 403, 405, 409, 412, 422})
 
 
@@ -72,7 +70,7 @@ class Refusal:
     def is_immutable(self) -> bool:
         """Whether a tag could not be written since it must not move."""
         return self.status in _IMMUTABLE_STATUSES and bool(
-            _IMMUTABLE.search(f"{self.code} {self.message}")
+            re.search(_IMMUTABLE, f"{self.code} {self.message}")
         )
 
     def error(self, credential: Credential) -> StoreError:

@@ -24,7 +24,7 @@ _SMALL = 1024 * 1024
 """Blobs up to this many bytes are read whole, so that a cut one is asked for again."""
 
 _TAGS = 1_000_000
-_APPENDED = re.compile(r"sha(256|512)-[0-9a-f]+\.[a-z]+")
+_APPENDED = r"sha(256|512)-[0-9a-f]+\.[a-z]+"
 _LONGEST_PAUSE = 2.0
 _OK, _NOT_FOUND = 200, 404
 
@@ -209,7 +209,7 @@ class RegistryStore:
             began = patience.monotonic()
             if isinstance(was, EllipsisType) or self._must_move(target, name, was):
                 manifests.put(self.at, name, Manifest(raw, target.media_type))
-                if not isinstance(was, EllipsisType) and _APPENDED.fullmatch(name):
+                if not isinstance(was, EllipsisType) and re.fullmatch(_APPENDED, name):
                     took = patience.monotonic() - began
                     patience.sleep(min(took * (2 + patience.random()), _LONGEST_PAUSE))
 

@@ -29,15 +29,13 @@ EVERYTHING = "**"
 
 _LONGEST = 500
 _HUB = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
-_REGISTRY = re.compile(
-    r"(?:\[[0-9a-fA-F:]+\]|[A-Za-z0-9*](?:[A-Za-z0-9.*-]*[A-Za-z0-9*])?)(?::[0-9]{1,5})?"
-)
-_PATH = re.compile(r"[a-z0-9._*-]+(?:/[a-z0-9._*-]+)*")
-_GLOB = re.compile(
+_REGISTRY = r"(?:\[[0-9a-fA-F:]+\]|[A-Za-z0-9*](?:[A-Za-z0-9.*-]*[A-Za-z0-9*])?)(?::[0-9]{1,5})?"
+_PATH = r"[a-z0-9._*-]+(?:/[a-z0-9._*-]+)*"
+_GLOB = (
     r"(?P<registry>\[[^\]/]*\](?::[^/]*)?|[^/\[\]]+)/(?P<path>[^:@]+)"
     r"(?::(?P<tag>[A-Za-z0-9_.*-]+))?(?:@(?P<digest>sha(?:256|512):[0-9a-f]{64,128}))?"
 )
-_FOREIGN = re.compile(r"[a-zA-Z0-9_:/*.-]+")
+_FOREIGN = r"[a-zA-Z0-9_:/*.-]+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,7 @@ def _short(host: str) -> str:
 
 
 def _own(text: str) -> str:
-    match = _GLOB.fullmatch(text)
+    match = re.fullmatch(_GLOB, text)
     if match is None:
         raise Misuse(
             f"not a glob of names: {text!r}",
@@ -107,13 +105,13 @@ def _own(text: str) -> str:
         )
     registry, path = match["registry"], match["path"]
     bare = not set(registry) & set(".:[") and registry != "localhost"  # what no name can have
-    if not _REGISTRY.fullmatch(registry) or "**" in registry or bare:
+    if not re.fullmatch(_REGISTRY, registry) or "**" in registry or bare:
         raise Misuse(
             f"{text!r}: not a registry: {registry!r}",
             hint="a registry has a dot, a port or is localhost; * stands for part of one label",
         )
     parts = path.split("/")
-    if not _PATH.fullmatch(path) or any("**" in part and part != "**" for part in parts):
+    if not re.fullmatch(_PATH, path) or any("**" in part and part != "**" for part in parts):
         raise Misuse(
             f"{text!r}: not a repository: {path!r}",
             hint="** stands for whole components: team/**, or team/**/app",
@@ -140,7 +138,7 @@ def _components(path: str) -> str:
 
 
 def _foreign(text: str) -> str:
-    if not _FOREIGN.fullmatch(text):
+    if not re.fullmatch(_FOREIGN, text):
         raise Misuse(f"not a glob of ClusterImagePolicy: {text!r}")
     text = {"*": "index.docker.io/library/*", "*/*": "index.docker.io/*/*"}.get(text, text)
     host, slash, rest = text.partition("/")
