@@ -25,6 +25,7 @@ from ocipack.validate.options import Options
 from ocipack.validate.verdict import Verdict
 
 FORMAT: Final = "1"
+UNREADABLE: Final = "yaml-unreadable"
 _SIZE: Final = 32  # bytes of SHA-256
 
 
@@ -49,8 +50,12 @@ class Cache:
             return None
 
     def keep(self, key: str, verdict: Verdict) -> None:
-        """Keep `verdict`, unless it says something about other files than its own."""
-        if not verdict.strays:
+        """Keep `verdict`, unless it says something about other files than its own.
+
+        What could not be read is not kept either: the reason may quote any text of the file.
+        """
+        quotes = any(finding.rule == UNREADABLE for finding in verdict.findings)
+        if not verdict.strays and not quotes:
             body = verdict.dump()
             self.save(key, sha256(key.encode() + body).digest() + body)
 

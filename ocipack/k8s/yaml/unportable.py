@@ -51,7 +51,7 @@ def unportable(chunk: bytes) -> Iterator[Unportable]:
         if event.style == ">" and _DEEPER.search(event.value):
             message = "kustomize adds an empty line before the deeper lines of a folded text"
             hint = KEEP
-        elif event.implicit[0] and event.style is None:
+        elif event.implicit[0]:  # not quoted
             annotation = not is_key and path[-3:-1] == _ANNOTATIONS
             message = _differs(event.value, annotation=annotation)
         if message:
