@@ -24,6 +24,8 @@ COMMANDS = {
     "inspect": "Show an artifact's manifest, and everything attached to it.",
     "keys": "Make, import and read signing keys.",
     "policy": "Check, explain and test verification policies.",
+    "pin": "Give every image a digest, in place.",
+    "lock": "Show what references resolved to, and whether they still do.",
     "rules": "List the rules that findings name, and explain one.",
 }
 """Every command and its first line of help: what --help shows without loading any of them."""

@@ -143,11 +143,15 @@ def append(sheet: Sheet, path: Path, tail: str) -> Edit:
 
 
 def fill(sheet: Sheet, path: Path, text: str) -> Edit:
-    """Write `text` between the quotes of the empty scalar at `path`."""
+    """Write `text` into the scalar at `path`: between quotes, or where nothing is written yet."""
     slot = _slot(sheet, path, text)
-    if slot.text or not slot.style:
-        raise Uneditable("it is not a pair of quotes with nothing in it")
-    return _inserted(sheet, slot.end - 1, text)
+    if slot.text:
+        raise Uneditable("something is written there already")
+    if slot.style:
+        return _inserted(sheet, slot.end - 1, text)
+    space = "" if sheet.text[slot.start - 1 : slot.start].isspace() else " "
+    value = text if reads_as_text(text) else f'"{text}"'
+    return _inserted(sheet, slot.start, space + value)
 
 
 def follow(sheet: Sheet, path: Path, key: str, text: str) -> Edit:

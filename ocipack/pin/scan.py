@@ -22,7 +22,7 @@ from ocipack.report import Finding, Severity
 UNREADABLE = "image-unreadable"
 
 _WORTH: Final = re.compile(
-    rb"image|repository|OCIRepository|newTag|newName|tagSuffix", re.IGNORECASE
+    rb"image|repository|newTag|newName|tagSuffix|\\[xuU]|\A(?:\xff\xfe|\xfe\xff)", re.IGNORECASE
 )
 _TAG: Final = re.compile(r":[^:/]*\Z")
 

@@ -131,15 +131,27 @@ def test_a_key_is_not_added_where_there_is_no_line_for_it() -> None:
     assert edit.strays([sheet], made, {(0, ("digest",)): "sha256:00"}) != []
 
 
-@pytest.mark.parametrize("data", [b'd: ""\n', b"d: ''\n", b'{"d":""}'])
-def test_empty_quotes_are_filled(data: bytes) -> None:
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b'd: ""\n', b"d: ''\n", b'{"d":""}', b"d:\n", b"d:", b"d:  # x\n", b"{d: }\n"),
+        b"d:\r\n",
+    ],
+)
+def test_what_is_empty_is_filled(data: bytes) -> None:
     (sheet,) = edit.sheets(data)
     made = edit.apply(data, [edit.fill(sheet, ("d",), "sha256:00")])
     assert edit.sheets(made)[0].document.value == {"d": "sha256:00"}
 
 
-@pytest.mark.parametrize("data", [b"d:\n", b"d: ~\n", b"d: 'x'\n", b"d: x\n"])
-def test_nothing_but_empty_quotes_is_filled(data: bytes) -> None:
+def test_digits_alone_are_quoted_where_nothing_was_written() -> None:
+    (sheet,) = edit.sheets(b"d: # x\n")
+    made = edit.apply(b"d: # x\n", [edit.fill(sheet, ("d",), "12345e67")])
+    assert made == b'd: "12345e67" # x\n'
+
+
+@pytest.mark.parametrize("data", [b"d: ~\n", b"d: 'x'\n", b"d: x\n"])
+def test_nothing_else_is_filled(data: bytes) -> None:
     (sheet,) = edit.sheets(data)
     with pytest.raises(Uneditable):
         edit.fill(sheet, ("d",), "sha256:00")

@@ -141,7 +141,7 @@ def _split(
     if not is_open(base) and judged(base):
         return  # not an image: a path, a chart's address
     tag = tagged(value, path, written)
-    digest, style, at = _digest(value, path, tag)
+    digest, style, at = _digest(value, path, tag, written)
     text = f"{base}:{tag.text}" if tag.text else base
     if digest:
         text = f"{text.partition('@')[0]}@{digest}"
@@ -156,12 +156,22 @@ def _split(
     yield Site(path, at, text, place, confidence, style, reason=reason or judged(text))
 
 
-def _digest(value: Mapping[str, Any], path: Path, tag: Tag) -> tuple[str, Style, Path]:
+def _text(value: Mapping[str, Any], key: str, path: Path, written: Written) -> str | None:
+    """A field that is text, or that is there with nothing written in it."""
+    found = value.get(key)
+    if found is None and key in value and written((*path, key)) == "":
+        return ""
+    return found if isinstance(found, str) else None
+
+
+def _digest(
+    value: Mapping[str, Any], path: Path, tag: Tag, written: Written
+) -> tuple[str, Style, Path]:
     """The digest that the map has, how one would be written, and where."""
-    digest, sha = value.get("digest"), value.get("sha")
-    if isinstance(digest, str):
+    digest, sha = (_text(value, key, path, written) for key in ("digest", "sha"))
+    if digest is not None:
         return digest, Style.FILL if not digest else Style.APPEND, (*path, "digest")
-    if isinstance(sha, str) and "digest" not in value:
+    if sha is not None and "digest" not in value:
         return (
             f"sha256:{sha}" if sha else "",
             Style.HEX if not sha else Style.APPEND,
