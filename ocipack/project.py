@@ -27,11 +27,12 @@ from typing import Final, NoReturn
 from ocipack.errors import Misuse
 from ocipack.k8s.yaml.nodes import Mapping, Node, Place, Scalar, Sequence, compose
 from ocipack.rules import RULES
+from ocipack.tree.ignore import PROJECT_FILE
 
 API: Final = "ocipack.dev/v1alpha1"
 """The version of the file's format."""
 
-FILE: Final = "ocipack.yaml"
+FILE: Final = PROJECT_FILE
 """How the file is called; at the top of a tree it is never packed."""
 
 BYTES: Final = 1024 * 1024

@@ -22,7 +22,6 @@ from ocipack.flux.origin import Checkout
 from ocipack.oci.artifact import Artifact
 from ocipack.oci.descriptor import Descriptor
 from ocipack.pack import pack
-from ocipack.project import FILE
 from ocipack.report import Finding, Report, Severity
 from ocipack.tools import git
 from ocipack.tree import ignore
@@ -136,7 +135,7 @@ def packed(app: App, workspace: Workspace, directory: str, how: Packing) -> Pack
     """
     app.base = directory if Path(directory).is_dir() else posixpath.dirname(directory)
     with app.console.stage("pack") as stage:
-        left_out = ignore.defaults("\n".join([f"/{FILE}", *how.ignored]))
+        left_out = ignore.defaults("\n".join([f"/{ignore.PROJECT_FILE}", *how.ignored]))
         found = snapshot(directory, left_out=left_out, symlinks=how.symlinks)
         said, facts = _annotations(directory, left_out, how)
         made = pack(

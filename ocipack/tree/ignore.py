@@ -33,6 +33,9 @@ CI = (
 )
 EXTRA = ("**/.goreleaser.yml", "**/.sops.yaml", "**/.flux.yaml")
 
+PROJECT_FILE = "ocipack.yaml"
+"""The project file: at the top of a tree it is never packed."""
+
 DEFAULTS = (*VCS, *EXTENSIONS)
 """What `flux push artifact` leaves out unless told otherwise."""
 
@@ -95,16 +98,18 @@ def parse(text: str, domain: tuple[str, ...] = ()) -> tuple[Pattern, ...]:
 
 
 class Matcher:
-    """Decides which paths to leave out; later patterns overrule earlier ones."""
+    """Decides which paths to leave out; later patterns overrule earlier ones.
+
+    What the patterns say of a name follows from its directory and from what they can see of its
+    last part (`_Parts.kind`), so it is worked out once for all names that have both in common.
+    """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
         self._patterns = tuple(reversed(tuple(patterns)))
         self.takes_back = any(pattern.includes for pattern in self._patterns)
         """Whether something below a directory that is left out may still be wanted."""
-        simple = all(len(p.parts) == 1 and not p.domain for p in self._patterns)
-        wanted = [_compiled(p.parts[0]) for p in self._patterns] if simple else []
-        self._any = re.compile("|".join(f"(?:{w.pattern})" for w in wanted if w) or "(?!)", _FLAGS)
-        self._simple = simple
+        self._parts = _Parts(self._patterns)
+        self._known: tuple[str, dict[tuple[_Kind, bool], Pattern | None]] = ("", {})
 
     def __call__(self, name: str, *, directory: bool = False) -> bool:
         """Whether `name`, a relative POSIX path, is left out."""
@@ -113,12 +118,58 @@ class Matcher:
 
     def decisive(self, name: str, *, directory: bool = False) -> Pattern | None:
         """The pattern that decides about `name`, if one does."""
+        above, _, base = name.rpartition("/")
+        where, known = self._known
+        if where != above:
+            known = {}
+            self._known = (above, known)  # of one directory only: memory stays flat
+        key = self._parts.kind(base), directory
+        if key not in known:
+            known[key] = self._ask(name, key[0], directory=directory)
+        return known[key]
+
+    def _ask(self, name: str, kind: _Kind, *, directory: bool) -> Pattern | None:
         path = tuple(name.split("/"))
-        # where every pattern is about single parts, most names are none of their business
-        if self._simple and not any(map(self._any.fullmatch, path)):
+        if kind is None and not any(map(self._parts.kind, path)):
             return None
         found = (p for p in self._patterns if p.matches(path, directory=directory))
         return next(found, None)
+
+
+_Kind = tuple[object, ...] | None
+
+
+class _Parts:
+    """What some patterns can see of a single part of a path.
+
+    Most parts of patterns are plain, or a star and plain text, and most names end in nothing that
+    any pattern asks for: two look-ups say so, where each pattern would be tried in turn.
+    """
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        found = {part for pattern in patterns for part in _own(pattern.parts)}
+        self._names = frozenset(part for part in found if not _SPECIAL & set(part))
+        ends = {p for p in found - self._names if p[0] == "*" and not _SPECIAL & set(p[1:])}
+        self._ends = tuple(sorted(part[1:] for part in ends))
+        rest = map(_compiled, sorted(found - self._names - ends))
+        self._rest = tuple(pattern for pattern in rest if pattern is not None)
+
+    def kind(self, part: str) -> _Kind:
+        """What tells `part` from others; None for all those that no part of a pattern matches."""
+        named = part in self._names
+        if not (named or part.endswith(self._ends) or self._rest):
+            return None
+        ends = (end for end in self._ends if part.endswith(end))
+        found = (*ends, *(one for one in self._rest if one.fullmatch(part)))
+        return (part if named else None, *found) if named or found else None
+
+
+_SPECIAL = frozenset("*?[\\")
+
+
+def _own(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts that have to match one of a path: `**` and what is before a first slash do not."""
+    return parts if len(parts) == 1 else tuple(part for part in parts if part not in {"", "**"})
 
 
 def defaults(extra: str = "") -> Matcher:

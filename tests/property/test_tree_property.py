@@ -158,6 +158,29 @@ def test_any_ignore_text_matches_or_does_not(text: str, name: str) -> None:
     assert isinstance(defaults(text)(name), bool)
 
 
+globs = st.lists(
+    st.sampled_from(["a", "b", "*", "?", "**", "/", "[a-b]", "[^a]", "\\*", ".x", "!", " ", "["]),
+    min_size=1,
+    max_size=5,
+).map("".join)
+short = st.text("ab*.x", min_size=1, max_size=3)
+
+
+@given(
+    st.lists(st.tuples(globs, st.sampled_from([(), ("a",), ("a", "b")])), max_size=6),
+    st.lists(st.tuples(st.lists(short, min_size=1, max_size=4), st.booleans()), max_size=12),
+)
+def test_what_is_remembered_of_names_decides_as_asking_every_pattern_does(
+    lines: list[tuple[str, tuple[str, ...]]], paths: list[tuple[list[str], bool]]
+) -> None:
+    patterns = [pattern for text, domain in lines for pattern in parse(text, domain)]
+    matcher = Matcher(patterns)
+    for path, directory in paths:
+        deciding = [p for p in patterns if p.matches(tuple(path), directory=directory)]
+        found = matcher.decisive("/".join(path), directory=directory)
+        assert found == (deciding[-1] if deciding else None)
+
+
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_an_empty_tree_is_two_blocks(compression: str) -> None:
     data = b"".join(Archive(Tree({}), compression=compression))
