@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import random
 import tempfile
@@ -168,15 +169,15 @@ short = st.text("ab*.x", min_size=1, max_size=3)
 
 @given(
     st.lists(st.tuples(globs, st.sampled_from([(), ("a",), ("a", "b")])), max_size=6),
-    st.lists(st.tuples(st.lists(short, min_size=1, max_size=4), st.booleans()), max_size=12),
+    st.lists(st.lists(short, min_size=1, max_size=4).map(tuple), max_size=12),
 )
 def test_what_is_remembered_of_names_decides_as_asking_every_pattern_does(
-    lines: list[tuple[str, tuple[str, ...]]], paths: list[tuple[list[str], bool]]
+    lines: list[tuple[str, tuple[str, ...]]], paths: list[tuple[str, ...]]
 ) -> None:
     patterns = [pattern for text, domain in lines for pattern in parse(text, domain)]
     matcher = Matcher(patterns)
-    for path, directory in paths:
-        deciding = [p for p in patterns if p.matches(tuple(path), directory=directory)]
+    for path, directory in itertools.product(paths, (False, True)):
+        deciding = [p for p in patterns if p.matches(path, directory=directory)]
         found = matcher.decisive("/".join(path), directory=directory)
         assert found == (deciding[-1] if deciding else None)
 
