@@ -28,6 +28,7 @@ R = TypeVar("R")
 
 _LENGTH: Final = struct.Struct("!Q")
 _AHEAD: Final = 2  # tasks that a process has before it
+_HELD: Final = 32  # results that wait for an earlier one before this process waits too
 _READ: Final = 1024 * 1024
 _GARBAGE: Final = 100_000
 
@@ -89,7 +90,7 @@ def _collected(
                     done[worker.waiting.popleft()] = result
                     worker.feed(todo)
             idle = True
-            for number, task in todo:
+            for number, task in todo if len(done) < _HELD else ():
                 done[number] = work(task)
                 idle = False
                 break

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ocipack.errors import IntegrityError
 from ocipack.k8s.resource import MAPS, Resource, resources
 from ocipack.k8s.yaml.documents import Document, parsed, read, split
-from ocipack.k8s.yaml.events import YamlError
+from ocipack.k8s.yaml.events import Endless, YamlError
 from ocipack.k8s.yaml.pieces import WIDE, Piece, cut
 from ocipack.k8s.yaml.scalars import Dialect
 from ocipack.k8s.yaml.unportable import folded, unportable
@@ -80,6 +80,9 @@ class Judge:
                 document = parsed(reader, _text(piece, self.options.dialect), index)
             except YamlError as e:
                 _unreadable(e, piece, verdict)
+                if isinstance(e, Endless):
+                    verdict.endless = True
+                    break
                 continue
             if document is not None:
                 self._document(document, verdict, odd=reader.odd != before)

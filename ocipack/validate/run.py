@@ -191,6 +191,9 @@ class Run:
             batch.append(piece)
             size += len(piece.chunk)
             if size >= BATCH:
+                known = self._found.get(number)
+                if isinstance(known, Verdict) and known.endless:
+                    return
                 yield number, first, batch
                 first += len(batch)
                 batch, size = [], 0

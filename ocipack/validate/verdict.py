@@ -45,6 +45,7 @@ class Verdict:
     `strays` are findings about other files, which definitions of custom kinds bring along.
     `count` is the number of objects, `missing` how many of each kind had no schema. `claims`
     counts the documents that claim to be objects; `held` is what was found in the others.
+    With `endless` aliases multiplied without bound, and what stands behind is not looked at.
     """
 
     shape: Shape = Shape.EMPTY
@@ -56,6 +57,7 @@ class Verdict:
     missing: Counter[str] = field(default_factory=Counter)
     claims: int = 0
     held: list[Finding] = field(default_factory=list)
+    endless: bool = False
 
     def settle(self, *, named: bool) -> None:
         """Decide what the file is, once all of it was judged.
@@ -73,6 +75,9 @@ class Verdict:
 
     def add(self, part: Verdict) -> None:
         """Add what was found in a later part of the same stream."""
+        if self.endless:
+            return
+        self.endless = part.endless
         self.documents += part.documents
         self.count += part.count
         self.claims += part.claims

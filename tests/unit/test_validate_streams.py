@@ -132,6 +132,8 @@ def test_annotations_keep_dates_and_are_made_text_by_kustomize_alone() -> None:
         ("a: >\n  x\n    y\n  z\n", True),
         ("a: >-\n  x\n  y\n", False),
         ("- >+ # why\n  x\n   y\n", True),
+        ("a: >+\n  x\n\n", True),
+        ("a: >\n  x\n\n", False),
         ("a: &b >\n  x\n   y\n", True),
         ("a: |\n  x\n   y\n", False),
         ("a: 'b > c'\n", False),

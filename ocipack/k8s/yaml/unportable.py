@@ -18,7 +18,7 @@ from ocipack.k8s.yaml.events import at, steps
 from ocipack.k8s.yaml.scalars import Dialect, ScalarError, plain, portable
 
 _FOLDED: Final = re.compile(rb"[:\-?][ \t]+(?:[&!][^\s]*[ \t]+)*>[-+0-9]*[ \t]*(?:#.*)?\r?\n")
-_DEEPER: Final = re.compile(r"\n[ \t]")
+_CHANGED: Final = re.compile(r"\n[ \t]|\n\n\Z")
 _ANNOTATIONS: Final = ("metadata", "annotations")
 QUOTE: Final = "quote it, and every reader takes it for text"
 KEEP: Final = "write it with | instead of >, or quote it"
@@ -48,8 +48,8 @@ def unportable(chunk: bytes) -> Iterator[Unportable]:
         if not isinstance(event, ScalarEvent) or event.tag is not None:
             continue
         message, hint = "", QUOTE
-        if event.style == ">" and _DEEPER.search(event.value):
-            message = "kustomize adds an empty line before the deeper lines of a folded text"
+        if event.style == ">" and _CHANGED.search(event.value):
+            message = "kustomize adds an empty line to folded text with deeper or empty last lines"
             hint = KEEP
         elif event.implicit[0]:  # not quoted
             annotation = not is_key and path[-3:-1] == _ANNOTATIONS
