@@ -43,7 +43,6 @@ FAULTS: list[tuple[str, str, str]] = [
     ),
     (VERIFY + "judge.py", "if len(envelope.signatures) != 1:  # (15)", "if False:"),
     (VERIFY + "judge.py", "predicate_types - {SIGN})", "predicate_types | {SIGN})"),
-    (VERIFY + "judge.py", "subject.annotations if signature else {},", "subject.annotations,"),
     (VERIFY + "gather.py", "ATTESTATION if attestations else SIGNATURE", "SIGNATURE"),
     (VERIFY + "gather.py", "if self._signatures:", "if True:"),
     (VERIFY + "gather.py", "if self._attestations:", "if True:"),

@@ -21,6 +21,9 @@ MAY = {
     ("--help",): set[str](),
     ("keys", "public", "{keys}/cosign.pub"): {"cryptography", "dataclasses"},
     ("verify", "ocidir://{site}:v1", "--key", "{keys}/cosign.pub"): {"cryptography", "dataclasses"},
+    ("verify", "ocidir://{site}:v1", "--policy", "{site}/../policy.yaml"): {
+        *("cryptography", "dataclasses", "yaml")
+    },
     ("inspect", "ocidir://{site}:v1"): {"dataclasses"},
     ("list", "ocidir://{site}"): {"dataclasses"},
     ("sign", "ocidir://{site}:v1", "--key", "{keys}/cosign.key"): {
@@ -58,6 +61,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    (root / "policy.yaml").write_text(
+        "apiVersion: ocipack.dev/v1alpha1\nkind: VerificationPolicy\nmetadata: {name: p}\n"
+        "spec:\n  images: ['**']\n  authorities:\n"
+        f"    - keys: [{{file: '{ROOT}/keys-example/cosign.pub'}}]\n"
+    )
     return root / "site"
 
 

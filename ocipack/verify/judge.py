@@ -181,16 +181,15 @@ def _referrer(found: Referrer, digest: Digest, wanted: frozenset[str]) -> Claim:
     if bundle.hint is None:  # (7)
         raise _No("signature-certificate", "bundle: made with a certificate, not with a key")
     said, subject = _stated("bundle", bundle.envelope, digest, wanted)
-    signature = said.predicate_type == SIGN
     return Claim(
         BUNDLE,
         found.place,
         bundle.envelope.signed,
         bundle.signature,
         bundle.hint,
-        subject.annotations if signature else {},
+        subject.annotations,
         said.predicate_type,
-        {} if signature else said.predicate,
+        said.predicate,
     )
 
 

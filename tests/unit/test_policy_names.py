@@ -42,6 +42,10 @@ TABLE: list[tuple[str, str, bool]] = [
     ("docker.io/library/nginx", "docker.io/nginx:1", True),
     ("index.docker.io/nginx", "docker.io/library/nginx:1", True),
     ("docker.io/nginx", "docker.io/team/nginx:1", False),
+    ("docker.io/*", "docker.io/nginx:1", True),
+    ("docker.io/*", "docker.io/team/nginx:1", False),
+    ("docker.io/**", "docker.io/team/nginx:1", True),
+    ("docker.io/**", "docker.io/nginx:1", True),
     # repositories
     ("r.example.com/team/*", "r.example.com/team/app:v1", True),
     ("r.example.com/team/*", "r.example.com/team/app/db:v1", False),

@@ -399,6 +399,11 @@ def test_a_policy_that_warns_is_met_or_waived() -> None:
     world.layer()
     assert isinstance(ask(world, signed(mode="warn")), Verified)
     assert isinstance(ask(world, signed("bob", mode="warn")), Exempted)
+    both = World()
+    both.layer()
+    both.attach(by="bob")  # found only if the search does not stop at what refuses
+    policies = signed(name="strict"), signed("bob", name="lax", mode="warn")
+    assert isinstance(ask(both, *policies), Verified)
     found = ask(world, signed(name="strict"), signed("bob", name="lax", mode="warn"))
     assert isinstance(found, Exempted)
     with pytest.raises(Rejected):

@@ -81,7 +81,8 @@ def _settled(registry: str, repository: str) -> tuple[str, str]:
         host = _short(host)
     if host in _HUB and port in ("", "443"):
         host, port = "docker.io", ""
-        repository = repository if "/" in repository else f"library/{repository}"
+        if "/" not in repository and repository != EVERYTHING:
+            repository = f"library/{repository}"
     number = port.lstrip("0")
     return (f"{host}:{number}" if number not in ("", "443") else host), repository
 
