@@ -42,7 +42,6 @@ FAULTS: list[tuple[str, str, str]] = [
     (IGNORES, "ignore.rule == finding.rule and ignore.covers", "ignore.covers"),
     (IGNORES, "finding.file == self.ignore.file and", ""),
     (IGNORES, "any(a <= at < b for a, b in inside)", "False"),
-    (IGNORES, "line[: match.start()][-1:].strip() or", ""),
     (IGNORES, "_next(lines, number) if alone else number", "number"),
     (PROJECT, "if not RULES[rule].ignorable:", "if False:"),
     (PROJECT, "fits(self.path, file) and fits(self.object, subject)", "fits(self.path, file)"),

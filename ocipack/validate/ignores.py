@@ -147,7 +147,7 @@ def _in_chunk(
     for number, line in enumerate(lines):
         for match in _COMMENT.finditer(line):
             at = (number, match.start())
-            if line[: match.start()][-1:].strip() or any(a <= at < b for a, b in inside):
+            if any(a <= at < b for a, b in inside):
                 continue
             alone = not line[: match.start()].strip()
             target = _next(lines, number) if alone else number

@@ -120,6 +120,11 @@ def test_what_is_no_project_file_is_misuse(data: bytes) -> None:
         Project.parse(data)
 
 
+def test_a_project_file_is_bounded() -> None:
+    with pytest.raises(Misuse, match="longer than 1048576 bytes"):
+        project(GOOD + "#" * 1024 * 1024)
+
+
 @given(st.binary(max_size=200) | st.text(max_size=80).map(lambda t: (GOOD + t).encode()))
 def test_hostile_project_files_are_misuse_or_read(data: bytes) -> None:
     said = "ocipack.yaml:"
@@ -233,7 +238,8 @@ def test_an_excuse_covers_no_other_finding(change: dict[str, str]) -> None:
 
 def test_the_last_day_counts_and_the_next_does_not() -> None:
     report = Report.of([FINDING])
-    assert ignored().apply(report, today=date(2027, 1, 31)).ok
+    (last,) = ignored().apply(report, today=date(2027, 1, 31)).findings
+    assert last.ignored is not None
     late = ignored().apply(report, today=date(2027, 2, 1))
     assert FINDING in late.findings
     assert not late.ok
