@@ -18,10 +18,11 @@ def translated(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as e:
-        raise _error(e, path) from e
+        raise error_about(e, path) from e
 
 
-def _error(error: OSError, path: str) -> StoreError:
+def error_about(error: OSError, path: str) -> StoreError:
+    """The StoreError that `translated` raises: for loops in which a context manager is felt."""
     place = printable(path)
     if isinstance(error, PermissionError):
         return Denied(

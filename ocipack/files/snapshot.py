@@ -12,9 +12,10 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 
 from ocipack.errors import Misuse, Rejected, Unavailable
-from ocipack.files.seam import printable, translated
+from ocipack.files.seam import error_about, printable, translated
 from ocipack.report import Finding, Report, Severity
 from ocipack.tree.ignore import Matcher
 from ocipack.tree.limits import DEPTH_LIMIT, LIMITS, Limits
@@ -122,7 +123,7 @@ class _Walk:
                 inner = place.inside(found)
                 with os.scandir(handle) as entries:
                     listed = [(e.name, e.stat(follow_symlinks=False)) for e in entries]
-            for name, status in sorted(listed, key=lambda pair: os.fsencode(pair[0])):
+            for name, status in sorted(listed, key=itemgetter(0)):
                 if name != _VCS:
                     self._entry(inner, name, status, handle)
         finally:
@@ -177,7 +178,7 @@ class _Walk:
         mode = status.st_mode
         # the owner's bit alone, as git has it: umask cannot take it away, nor add it
         executable = bool(mode & stat.S_IXUSR)
-        self.files[name] = File(status.st_size, executable, partial(_chunks, path, status))
+        self.files[name] = File(status.st_size, executable, partial(_content, path, status))
         if mode & (stat.S_ISUID | stat.S_ISGID):
             self.findings.append(
                 Finding(
@@ -244,25 +245,51 @@ def _private(walk: _Walk) -> Iterable[Finding]:
     return [Finding("private-mode", message, Severity.WARNING, file=name) for name in names]
 
 
-def _chunks(path: str, seen: os.stat_result) -> Iterator[bytes]:
+def _content(path: str, seen: os.stat_result) -> Iterable[bytes]:
     """The content of the file that was seen, or Unavailable if it is not that any more."""
-    with translated(path):
-        handle = os.open(path, _FILE)
+    size = seen.st_size
+    if size < _CHUNK:
+        handle = _opened(path, seen)
         try:
-            found, left = os.fstat(handle), seen.st_size
-            if (found.st_dev, found.st_ino) != (seen.st_dev, seen.st_ino):
-                raise _changed(path)
-            while True:
-                chunk = os.read(handle, min(left + 1, _CHUNK))
-                if len(chunk) > left or (left and not chunk):
-                    raise _changed(path)
-                left -= len(chunk)
-                if chunk:
-                    yield chunk
-                if not left and len(chunk) < _CHUNK:
-                    break  # one byte more was asked for, and did not come
+            data = os.read(handle, size + 1)  # one byte more is asked for, and must not come
+        except OSError as e:
+            raise error_about(e, path) from e
         finally:
             os.close(handle)
+        if len(data) == size:
+            return (data,)
+    return _chunks(path, seen)  # long, not the same, or a file system that gives a little at a time
+
+
+def _opened(path: str, seen: os.stat_result) -> int:
+    """Open what was seen, if that is still what has this name."""
+    try:
+        handle = os.open(path, _FILE)
+        found = os.fstat(handle)
+    except OSError as e:
+        raise error_about(e, path) from e
+    if (found.st_ino, found.st_dev) != (seen.st_ino, seen.st_dev):
+        os.close(handle)
+        raise _changed(path)
+    return handle
+
+
+def _chunks(path: str, seen: os.stat_result) -> Iterator[bytes]:
+    handle, left = _opened(path, seen), seen.st_size
+    try:
+        while True:
+            chunk = os.read(handle, min(left + 1, _CHUNK))
+            if len(chunk) > left or (left and not chunk):
+                raise _changed(path)
+            left -= len(chunk)
+            if chunk:
+                yield chunk
+            if not left and len(chunk) < _CHUNK:
+                break  # one byte more was asked for, and did not come
+    except OSError as e:
+        raise error_about(e, path) from e
+    finally:
+        os.close(handle)
 
 
 def _changed(path: str) -> Unavailable:

@@ -16,6 +16,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import deflate
@@ -106,7 +107,7 @@ def _entries(tree: Tree) -> list[tuple[str, File | None]]:
     """Every stored name in bytewise order, and its file unless it is a directory."""
     found: list[tuple[str, File | None]] = [(f"{name}/", None) for name in tree.directories]
     found.extend(tree.files.items())
-    found.sort(key=lambda entry: entry[0].encode())
+    found.sort(key=itemgetter(0))  # code points sort as UTF-8's bytes do
     return found
 
 
@@ -116,11 +117,11 @@ def _affordable(entries: list[tuple[str, File | None]], limits: Limits) -> None:
             f"{len(entries)} files and directories, and at most {limits.entries} are packed",
             hint="pack a smaller directory, or leave files out with --ignore",
         )
-    if sum(len(name.removesuffix("/").encode()) for name, _ in entries) > limits.names:
+    slashes = sum(file is None for _, file in entries)
+    if len("".join([name for name, _ in entries]).encode()) - slashes > limits.names:
         raise Rejected(f"the names alone are longer than the {limits.names} bytes that are packed")
-    files = [(file.size, name) for name, file in entries if file]
-    if sum(size for size, _ in files) > limits.tar:
-        size, name = max(files)
+    if sum([file.size for _, file in entries if file]) > limits.tar:
+        size, name = max((file.size, name) for name, file in entries if file)
         raise _too_long(limits, f"; the largest file is {shown(name)} with {size} bytes")
 
 

@@ -62,19 +62,22 @@ class Tree:
     """Relative POSIX names and their files, in the bytewise order of the names.
 
     Raises Misuse for a name that is not safe everywhere (see `check_name`) and for one that is
-    both a file and a directory. Directories exist only because something is in them.
+    both a file and a directory. Directories exist only because something is in them: `directories`
+    are those that do, without the root.
     """
 
     files: Mapping[str, File]
+    directories: frozenset[str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in self.files:
             check_name(name)
-        ordered = {name: self.files[name] for name in sorted(self.files, key=str.encode)}
+        # the order of code points is that of UTF-8's bytes: surrogates are refused
+        ordered = {name: self.files[name] for name in sorted(self.files)}
         object.__setattr__(self, "files", MappingProxyType(ordered))
-        for directory in self.directories:
-            if directory in ordered:
-                raise Misuse(f"both a file and a directory: {directory!r}")
+        object.__setattr__(self, "directories", _directories(ordered))
+        for directory in sorted(self.directories & ordered.keys()):
+            raise Misuse(f"both a file and a directory: {directory!r}")
 
     @classmethod
     def of(cls, entries: Iterable[tuple[str, File]]) -> Self:
@@ -85,14 +88,6 @@ class Tree:
                 raise Misuse(f"there twice: {name!r}")
             files[name] = file
         return cls(files)
-
-    @property
-    def directories(self) -> frozenset[str]:
-        """Every directory that holds something, without the root."""
-        found: set[str] = set()
-        for name in self.files:
-            found.update(parents(name, found))
-        return frozenset(found)
 
     @property
     def size(self) -> int:
@@ -111,7 +106,11 @@ class Tree:
         not listed again.
         """
         groups: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        for name in sorted((*self.files, *self.directories), key=str.encode):
+        names = (*self.files, *self.directories)
+        folded = "\n".join(names).lower()  # no name holds a line's end
+        if folded.isascii() and len(set(folded.split("\n"))) == len(names):
+            return Report()
+        for name in sorted(names):
             parent, _, last = name.rpartition("/")
             groups[parent, _folded(last)].append(name)
         return Report.of(
@@ -125,6 +124,14 @@ class Tree:
             for names in groups.values()
             for name in names[1:]
         )
+
+
+def _directories(names: Iterable[str]) -> frozenset[str]:
+    nearest = {name.rpartition("/")[0] for name in names} - {""}
+    found = set(nearest)
+    for name in nearest:
+        found.update(parents(name, found))
+    return frozenset(found)
 
 
 def parents(name: str, known: frozenset[str] | set[str] = frozenset()) -> Iterator[str]:

@@ -21,8 +21,10 @@ REGULAR, DIRECTORY, PAX, PAX_GLOBAL, LONG_NAME = b"0", b"5", b"x", b"g", b"L"
 _NAME, _PREFIX = 100, 155
 _EXTENDED = b"PaxHeader"
 _HEADER = struct.Struct("100s8s8s8s12s12s8sc100s8s32s32s8s8s155s12x")
-_ZERO = b"0000000\0"
-_CHECKSUM = slice(148, 156)
+_ZERO, _NEVER, _MAGIC = b"0000000\0", b"00000000000\0", b"ustar\x0000"
+_CONSTANT = sum(b"%b%b%b%b%b%b" % (_ZERO, _ZERO, _NEVER, _MAGIC, _ZERO, _ZERO)) + 8 * 32
+"""What every header adds to its checksum, which counts itself as eight spaces."""
+
 _TYPE_BITS = {REGULAR: 0o100000, DIRECTORY: 0o040000}
 _MAGICS = {b"ustar\x0000": "ustar", b"ustar  \0": "gnu", bytes(8): "v7"}
 _OCTAL = re.compile(rb" *([0-7]+)[ \0]*")
@@ -81,11 +83,9 @@ def _record(raw: bytes) -> bytes:
 
 def _block(name: bytes, mode: bytes, size: int, kind: bytes, prefix: bytes) -> bytes:
     length = b"%011o\0" % size
-    # a checksum counts itself as spaces
-    fields = (name, mode, _ZERO, _ZERO, length, b"00000000000\0", b" " * 8, kind)
-    rest = (b"", b"ustar\x0000", b"", b"", _ZERO, _ZERO, prefix)
-    block = _HEADER.pack(*fields, *rest)
-    return b"%b%06o\0 %b" % (block[: _CHECKSUM.start], sum(block), block[_CHECKSUM.stop :])
+    total = _CONSTANT + sum(name) + sum(mode) + sum(length) + sum(kind) + sum(prefix)
+    fields = (name, mode, _ZERO, _ZERO, length, _NEVER, b"%06o\0 " % total, kind)
+    return _HEADER.pack(*fields, b"", _MAGIC, b"", b"", _ZERO, _ZERO, prefix)
 
 
 @dataclass(frozen=True, slots=True)
