@@ -70,6 +70,8 @@ class Sheet:
 
     def at(self, index: int) -> int:
         """The offset in the file, in bytes, of a character of the text."""
+        if self.text.isascii():
+            return self.start + index
         return self.start + len(self.text[:index].encode())
 
 

@@ -14,6 +14,7 @@ from ocipack.k8s.edit import Sheet, sheets
 from ocipack.k8s.images import find
 from ocipack.k8s.images.kustomize import Override
 from ocipack.k8s.images.site import Confidence, Site
+from ocipack.k8s.images.values import NO_REGISTRY
 from ocipack.k8s.yaml.documents import join
 from ocipack.k8s.yaml.events import YamlError
 from ocipack.oci.reference import Reference
@@ -90,11 +91,12 @@ class Scan:
     files: int = 0
 
 
-def scan(names: Iterable[str], read: Callable[[str], bytes]) -> Scan:
+def scan(names: Iterable[str], read: Callable[[str], bytes], *, docker_hub: bool = False) -> Scan:
     """Look at the files called `names` (below one root, with `/`), each read once.
 
     A file that is no YAML is a finding. Templates of a Helm chart are left out: only Helm can
-    read them, and their images come from values.
+    read them, and their images come from values. With `docker_hub`
+    a repository in values that names no registry is taken for one of Docker Hub.
     """
     made = Scan()
     known = set(names)
@@ -111,7 +113,8 @@ def scan(names: Iterable[str], read: Callable[[str], bytes]) -> Scan:
         for sheet in page.sheets:
             value = sheet.document.value
             overrides += find.overrides(value, name)
-            sites = [(name, sheet, site) for site in find.sites(value, name, sheet.written)]
+            found = find.sites(value, name, sheet.written)
+            sites = [(name, sheet, _hub(site) if docker_hub else site) for site in found]
             raw += sites
             if sites:
                 made.pages[name] = page
@@ -119,6 +122,13 @@ def scan(names: Iterable[str], read: Callable[[str], bytes]) -> Scan:
     made.found = [_found(name, sheet, site, renames) for name, sheet, site in raw]
     made.found.sort(key=lambda one: (one.file, one.line, one.column, one.pointer))
     return made
+
+
+def _hub(site: Site) -> Site:
+    """A repository without a registry, where somebody has said that it is Docker Hub's."""
+    if site.reason != NO_REGISTRY:
+        return site
+    return replace(site, confidence=Confidence.LIKELY, reason="")
 
 
 def _page(name: str, data: bytes, findings: list[Finding]) -> Page:

@@ -226,7 +226,12 @@ def test_lists_are_unrolled() -> None:
         ("{image: true, images: 3, cover: {image: 'a picture: nice'}}", []),
         ("{image: 'https://x.io/a.png'}", []),
         ("{tag: v1}", []),
-        ("{repository: r.io/a, chart: x}", ["unknown likely /tag r.io/a"]),
+        ("{repository: r.io/a, chart: x}", []),
+        ("{restic: {repository: '${APP}-backup'}}", []),
+        (
+            "{appImage: {repository: r.io/a, pullPolicy: Always}}",
+            ["unknown likely /appImage/tag r.io/a"],
+        ),
     ],
 )
 def test_values_of_charts(values: str, expected: list[str]) -> None:
@@ -453,3 +458,12 @@ def test_why_finds_an_image_by_any_of_its_names() -> None:
         assert list(why(found, name)) == found
     for name in ("ngin", "nginx:2", "nginx:", "quay.io/library/nginx"):
         assert list(why(found, name)) == []
+
+
+def test_a_repository_without_a_registry_is_docker_hubs_where_somebody_says_so() -> None:
+    data = b"{image: {repository: a/b, tag: v1}, x: {repository: c, tag: ''}}"
+    made = scan(["values.yaml"], lambda _: data, docker_hub=True)
+    assert [(one.status.value, str(one.reference)) for one in made.found] == [
+        ("open", "docker.io/a/b:v1"),
+        ("unknown", "None"),
+    ]

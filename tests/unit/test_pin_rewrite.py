@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import pytest
 
+from ocipack.k8s import edit
+from ocipack.k8s.yaml import limits
 from ocipack.oci.digest import Digest
 from ocipack.pin.rewrite import ELSEWHERE, Rewritten, rewrite
 from ocipack.pin.scan import Status, scan
@@ -188,3 +191,38 @@ def test_blocks_and_folds_are_reported() -> None:
     assert found == textwrap.dedent(text)
     ((_, reason),) = new.refused
     assert "block" in reason
+
+
+def test_one_change_that_does_harm_among_many_is_found_by_few_readings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = "".join(f"      - image: a/b{number}:1\n" for number in range(500))
+    text = POD + "    spec:\n      containers:\n" + lines
+    text = text.replace("a/b77:1", "&bad a/b77:1")
+    text += "      - workingDir: *bad\n"
+    count = 0
+    real = edit.strays
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal count
+        count += 1
+        return real(*arguments)
+
+    monkeypatch.setattr(edit, "strays", counted)
+    _, new = rewritten(text)
+    assert (len(new.done), [one.site.text for one, _ in new.refused]) == (499, ["a/b77:1"])
+    assert count < 30
+    monkeypatch.setattr("ocipack.pin.rewrite.READINGS", 4)
+    found, new = rewritten(text)
+    assert 0 < len(new.refused) < 500
+    assert found.count("@") == len(new.done)
+
+
+def test_the_deepest_file_that_is_read_is_changed_too() -> None:
+    depth = limits.DEPTH - 4
+    text = (
+        f"apiVersion: x.example/v1\nkind: T\nspec: {'[' * depth}{{image: 'a/b:1'}}{']' * depth}\n"
+    )
+    found, new = rewritten(text)
+    assert len(new.done) == 1
+    assert f"a/b:1@{DIGEST}" in found

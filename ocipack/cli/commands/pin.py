@@ -41,6 +41,11 @@ MIRRORS = 1024 * 1024
 @click.option("--diff", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--why", default="", metavar="IMAGE", help="Show where IMAGE is named, and stop.")
 @click.option("--offline", is_flag=True, help="Ask no registry: the lock answers.")
+@click.option(
+    "--docker-hub",
+    is_flag=True,
+    help="Repositories in values that name no registry are Docker Hub's; else they are left alone.",
+)
 @click.option("--confirm", is_flag=True, help="Ask for every tag again before files are written.")
 @click.option(
     "--map", "mirrors", default="", metavar="FILE", help="Ask these mirrors instead (docs/pin.md)."
@@ -76,6 +81,7 @@ class _How:
     diff: bool
     why: str
     offline: bool
+    docker_hub: bool
     confirm: bool
     mirrors: str
     lock_file: str
@@ -109,7 +115,11 @@ class _Run:
     made: Scan = field(init=False)
 
     def __post_init__(self) -> None:
-        self.made = scan(self.places, lambda name: self.places[name].read())
+        self.made = scan(
+            self.places,
+            lambda name: self.places[name].read(),
+            docker_hub=self.how.docker_hub,
+        )
 
     def why(self) -> Outcome:
         """Where an image is named; 1 if nowhere."""

@@ -28,7 +28,10 @@ _ARGUMENT: Final = re.compile(r"(--?[\w.-]*image)=(.+)")
 _FLAG: Final = re.compile(r"--?[\w.-]*image")
 _TAGS: Final = ("tag", "imageTag")
 _HELM_WHOLE: Final = 1_000_000  # from here on Helm prints whole numbers with an exponent
-_NO_REGISTRY: Final = "no registry is named, and the chart may put its own before it"
+_HOLDER: Final = re.compile(r".*image.*", re.IGNORECASE)
+
+NO_REGISTRY: Final = "no registry is named, and the chart may put its own before it"
+"""Why a repository in values is only maybe an image of Docker Hub."""
 
 
 class Tag(NamedTuple):
@@ -138,6 +141,9 @@ def _split(
 ) -> Iterator[Site]:
     registry = value.get("registry")
     base = f"{registry}/{repository}" if isinstance(registry, str) and registry else repository
+    said = any(key in value for key in (*_TAGS, "digest", "sha"))
+    if not said and not (path and _HOLDER.fullmatch(path[-1])):
+        return  # other things have repositories too: charts, backups, sources
     if not is_open(base) and judged(base):
         return  # not an image: a path, a chart's address
     tag = tagged(value, path, written)
@@ -150,7 +156,7 @@ def _split(
         reason = "it has no tag: the chart decides"
     confidence = Confidence.LIKELY
     if not _has_registry(base) and not is_open(base):
-        confidence, reason = Confidence.MAYBE, reason or _NO_REGISTRY
+        confidence, reason = Confidence.MAYBE, reason or NO_REGISTRY
         if "@sha" in text and not judged(text):
             reason = ""
     yield Site(path, at, text, place, confidence, style, reason=reason or judged(text))
