@@ -121,7 +121,6 @@ FAULTS: list[tuple[str, str, str]] = [
     (POLICY + "age.py", "order < self.version.order", "order <= self.version.order"),
     (POLICY + "age.py", "(_text(said)) < self.created", "(_text(said)) <= self.created"),
     (POLICY + "age.py", "not parts,  # a pre", "bool(parts),  # a pre"),
-    (POLICY + "conditions.py", "found is not ABSENT and _ANSWERS", "_ANSWERS"),
     (POLICY + "conditions.py", "return one is other", "return one == other"),
     (POLICY + "names.py", "host, port = registry.lower(), ", "host, port = registry, "),
     (POLICY + "names.py", 'number not in ("", "443")', "number"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ocipack.errors import Misuse
@@ -100,6 +103,30 @@ def test_what_is_covered(glob: str, name: str, covered: bool) -> None:  # noqa: 
 def test_what_is_no_glob(text: str) -> None:
     with pytest.raises(Misuse):
         Glob(text)
+
+
+REAL = json.loads(
+    (Path(__file__).parents[1] / "vectors" / "cluster_image_policy_globs.json").read_text()
+)
+DIFFER = {  # docs/policy.md, "ClusterImagePolicy": spellings of one registry are one name for us
+    ("*/*", "localhost/app:v1"): False,
+    ("index.docker.io/**", "localhost/app:v1"): False,
+    ("docker.io/library/*", "index.docker.io/library/nginx:1"): True,
+    ("R.example.com/app:*", "r.example.com/app:v1"): True,
+    ("R.example.com/app:*", "r.example.com/app"): True,
+    ("R.example.com/app:*", f"r.example.com/app:v1@{D}"): True,
+}
+
+
+def test_the_other_dialect_agrees_with_the_program_that_it_is_made_for() -> None:
+    found = {
+        (glob, name): Glob(glob, foreign=True).covers(Reference.parse(name))
+        for glob in REAL["covered"]
+        for name in REAL["names"]
+    }
+    theirs = {(glob, name): name in REAL["covered"][glob] for glob, name in found}
+    assert len(found) == 435
+    assert {pair: ours for pair, ours in found.items() if ours is not theirs[pair]} == DIFFER
 
 
 FOREIGN: list[tuple[str, str, bool]] = [  # as sigstore/policy-controller's pkg/apis/glob decides

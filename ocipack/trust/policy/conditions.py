@@ -17,7 +17,7 @@ from ocipack.errors import Misuse
 Scalar = str | int | float | bool | None
 
 ABSENT = object()
-"""What is found where nothing is."""
+"""What is found where nothing is: equal to no value, and of no type that may be asked about."""
 
 OPERATORS = ("equals", "oneOf", "like", "contains", "atLeast", "atMost")
 """What may be asked. Operands: a scalar, a list of scalars, a glob, a scalar, two numbers."""
@@ -45,7 +45,7 @@ class Condition:
 
     def holds(self, found: object) -> bool:
         """Whether `found`, a JSON value or ABSENT, is what is asked for."""
-        return found is not ABSENT and _ANSWERS[self.operator](found, self.operand)
+        return _ANSWERS[self.operator](found, self.operand)
 
     def __str__(self) -> str:
         words = {"equals": "", "oneOf": "one of ", "like": "like ", "contains": "with "}
@@ -90,7 +90,7 @@ def _same(one: object, other: object) -> bool:
     """Equality of JSON scalars; Python's own says that True is 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
-    return _is_scalar(one) and one == other
+    return one == other
 
 
 def _is_scalar(value: object) -> bool:
