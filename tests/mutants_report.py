@@ -52,7 +52,7 @@ FAULTS: list[tuple[str, str, str]] = [
     (PROJECT, "if len(data) > BYTES:", "if False:"),
     (PROJECT, "if _DATE.fullmatch(text):", "if True:"),
     (PROJECT, "!= API:", '== "":'),
-    ("ocipack/cli/packing.py", '[f"/{FILE}", *how.ignored]', "how.ignored"),
+    ("ocipack/cli/packing.py", '[f"/{ignore.PROJECT_FILE}", *how.ignored]', "how.ignored"),
     ("ocipack/cli/checking.py", "whole=not how.roots", "whole=True"),
     # a wrong line is worse than none
     (TRACE + "spots.py", "if type(one) is not type(other):", "if False:"),

@@ -2,50 +2,82 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from types import TracebackType
-from typing import Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
 
 from ocipack.files.placing import Placer, write_all
 from ocipack.files.seam import translated
-from ocipack.tree.tree import Entry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from ocipack.tree.tree import Entry
 
 _CHUNK = 1024 * 1024
+
+SMALL = 1024 * 1024
+"""Bytes of a stream that are kept in memory rather than in a file."""
 
 
 class Workspace:
     """A directory that only this user may enter (0700), gone when the block ends.
 
-    `parent` is where to make it; the system's place for temporary files unless given.
+    `parent` is where to make it; the system's place for temporary files unless given. It is made
+    when something has to be put there: what is small stays in memory.
     """
 
     def __init__(self, parent: str | None = None) -> None:
         self._parent = parent
         self._count = 0
-        self.path = Path()
 
     def __enter__(self) -> Self:
-        with translated(self._parent or tempfile.gettempdir()):
-            self.path = Path(tempfile.mkdtemp(prefix="ocipack-", dir=self._parent))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None
     ) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        path = self.__dict__.pop("path", None)
+        if path is not None:
+            from shutil import rmtree  # noqa: PLC0415 - start-up
+
+            rmtree(path, ignore_errors=True)
+
+    @cached_property
+    def path(self) -> Path:
+        """The directory; Denied, NotFound or Unavailable if it cannot be made."""
+        import tempfile  # noqa: PLC0415 - start-up
+        from pathlib import Path  # noqa: PLC0415 - start-up
+
+        with translated(self._parent or tempfile.gettempdir()):
+            return Path(tempfile.mkdtemp(prefix="ocipack-", dir=self._parent))
 
     def spool(self, chunks: Iterable[bytes]) -> Callable[[], Iterator[bytes]]:
         """Take a stream to its end; the result opens it again, as long as the block lasts.
 
         Unavailable if the disk is full; what was written is then removed at once.
         """
+        rest = iter(chunks)
+        held, size = list[bytes](), 0
+        for chunk in rest:
+            held.append(chunk)
+            size += len(chunk)
+            if size > SMALL:
+                break
+        else:
+            return lambda: iter(held)
+        del chunk  # or the longest one stays beside those that follow
+        return self._written(held, rest)
+
+    def _written(self, held: list[bytes], rest: Iterator[bytes]) -> Callable[[], Iterator[bytes]]:
+        """Spool what is `held` and then the `rest` in a file."""
         path = self._new("blob")
         try:
             with translated(str(path)), path.open("xb", buffering=0) as file:
-                for chunk in chunks:
+                while held:
+                    write_all(file, held.pop(0))
+                for chunk in rest:
                     write_all(file, chunk)
         except BaseException:
             path.unlink(missing_ok=True)

@@ -17,6 +17,9 @@ from ocipack.files.seam import printable, read_bytes, translated
 from ocipack.files.workspace import Workspace
 from ocipack.tree.tree import Entry, File, Tree
 
+BIG = 1_500_000
+"""Bytes that are too many to keep in memory."""
+
 
 def one(name: str, data: bytes = b"x") -> Entry:
     return Entry(name, len(data), executable=False, content=iter([data]))
@@ -27,7 +30,17 @@ def test_it_is_private_and_gone_afterwards(tmp_path: Path) -> None:
         assert stat.S_IMODE(work.path.stat().st_mode) == 0o700
         assert work.path.parent == tmp_path
         work.extract([one("a/b")])
-        work.spool([b"x"])
+        work.spool([b"x" * BIG])
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_is_made_when_it_is_needed(tmp_path: Path) -> None:
+    with Workspace(str(tmp_path)) as work:
+        again = work.spool([b"x"] * 1000)
+        assert not list(tmp_path.iterdir())
+        assert b"".join(again()) == b"".join(again()) == b"x" * 1000
+        work.directory()
+        assert len(list(tmp_path.iterdir())) == 1
     assert not list(tmp_path.iterdir())
 
 
@@ -42,8 +55,8 @@ def test_it_is_gone_after_a_failure_too(tmp_path: Path) -> None:
 
 
 def test_a_parent_that_is_not_there_is_not_found(tmp_path: Path) -> None:
-    with pytest.raises(NotFound), Workspace(str(tmp_path / "missing")):
-        pass
+    with Workspace(str(tmp_path / "missing")) as work, pytest.raises(NotFound):
+        work.directory()
 
 
 def test_a_spool_can_be_opened_again_and_again() -> None:
@@ -57,7 +70,7 @@ def test_a_spool_can_be_opened_again_and_again() -> None:
 
 def test_a_stream_that_fails_leaves_no_spool() -> None:
     def failing() -> Iterator[bytes]:
-        yield b"x"
+        yield b"x" * BIG
         raise Unavailable("cut")
 
     with Workspace() as work:
@@ -80,10 +93,10 @@ def test_a_full_disk_is_unavailable() -> None:
 def test_a_spool_that_does_not_fit_leaves_nothing() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     with Workspace() as work:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, hard))
         try:
             with pytest.raises(Unavailable, match="blob-1: File too large"):
-                work.spool(bytes(60_000) for _ in range(3))
+                work.spool(bytes(BIG) for _ in range(3))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert not list(work.path.iterdir())
@@ -93,7 +106,7 @@ def test_a_spool_is_not_written_through_a_link(tmp_path: Path) -> None:
     with Workspace() as work:
         (work.path / "blob-1").symlink_to(tmp_path / "outside")
         with pytest.raises(Unavailable, match="exists"):
-            work.spool([b"x"])
+            work.spool([b"x" * BIG])
     assert not list(tmp_path.iterdir())
 
 
