@@ -8,10 +8,11 @@ Remotes are read as configured: `insteadOf` may put a token into them.
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
+from typing import Any
 
 from ocipack.errors import Denied, Rejected, Unavailable
 from ocipack.flux.origin import Checkout
@@ -52,29 +53,66 @@ def look(directory: str, *, environment: Mapping[str, str], timeout: float = TIM
     someone else owns it; Rejected if the repository is part of the tree; Unavailable if git fails
     otherwise or takes longer than `timeout` seconds.
     """
-    git = _Git(directory, _environment(environment), timeout)
-    try:
-        inside = git.ask("rev-parse", "--is-inside-work-tree", "--show-prefix", none=_OUTSIDE)
-    except FileNotFoundError:
-        return _nothing("git is not installed")
-    if not inside.startswith("true"):
+    if not _perhaps_inside(directory):
         return _nothing("not a git work tree")
-    _refuse_embedded(directory, git.ask("rev-parse", "--absolute-git-dir").removesuffix("\n"))
-    prefix = inside.partition("\n")[2].removesuffix("\n")
-    if not git.ask("rev-parse", "--verify", "--quiet", "HEAD", empty=True):
-        return _nothing("the repository has no commit")
-    time, commit = git.ask("rev-list", "--timestamp", "--max-count=1", "HEAD", "--").split()
-    return Found(
-        Checkout(
-            commit,
-            int(time),
-            branch=git.ask("symbolic-ref", "--quiet", "--short", "HEAD", empty=True).strip(),
-            tag=git.ask("describe", "--tags", "--exact-match", "HEAD", none=_UNTAGGED).strip(),
-            remote=_remote(git),
-            changed=_changed(git.ask(*_STATUS), prefix),
-        ),
-        Report(),
+    git = _Git(directory, _environment(environment), timeout)
+    with ExitStack() as running:
+        ask = partial(_asking, running, git)
+        try:
+            inside = ask("rev-parse", "--is-inside-work-tree", "--show-prefix", none=_OUTSIDE)
+        except FileNotFoundError:
+            return _nothing("git is not installed")
+        place = ask("rev-parse", "--absolute-git-dir", none=_OUTSIDE)
+        born = ask("rev-parse", "--verify", "--quiet", "HEAD", none=_OUTSIDE, empty=True)
+        within, _, prefix = inside().partition("\n")
+        if within != "true":
+            return _nothing("not a git work tree")
+        # what follows may run what the configuration of the repository names
+        _refuse_embedded(directory, place().removesuffix("\n"))
+        if not born():
+            return _nothing("the repository has no commit")
+        return Found(_checkout(ask, prefix.removesuffix("\n")), Report())
+
+
+_Answer = Callable[[], str]
+
+
+def _checkout(ask: Callable[..., _Answer], prefix: str) -> Checkout:
+    status = ask(*_STATUS)  # the longest first
+    commit = ask("rev-list", "--timestamp", "--max-count=1", "HEAD", "--")
+    branch = ask("symbolic-ref", "--quiet", "--short", "HEAD", empty=True)
+    tag = ask("describe", "--tags", "--exact-match", "HEAD", none=_UNTAGGED)
+    remotes = ask("config", "--null", "--get-regexp", r"^remote\..*\.url$", empty=True)
+    time, name = commit().split()
+    return Checkout(
+        name,
+        int(time),
+        branch=branch().strip(),
+        tag=tag().strip(),
+        remote=_remote(remotes()),
+        changed=_changed(status(), prefix),
     )
+
+
+def _perhaps_inside(directory: str) -> bool:
+    """Whether git could find a repository at or above `directory`: it needs one of two names.
+
+    Those are `.git`, and in a bare repository `HEAD`. What cannot be looked at is left to git.
+    """
+    place = os.path.realpath(directory)
+    while True:
+        for name in (".git", "HEAD"):
+            try:
+                os.lstat(os.path.join(place, name))  # noqa: PTH118 - start-up
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError:
+                pass
+            return True
+        above = os.path.dirname(place)  # noqa: PTH120 - start-up
+        if above == place:
+            return False
+        place = above
 
 
 _OUTSIDE = ("not a git repository", "must be run in a work tree")
@@ -88,7 +126,8 @@ def _refuse_embedded(directory: str, found: str) -> None:
     a repository, and its `config` may name programs that `git status` runs (a clean filter). Git
     itself never checks out a `.git`, so a repository that has one was made here.
     """
-    if Path(os.path.realpath(directory)).is_relative_to(os.path.realpath(found)):
+    place, repository = os.path.realpath(directory), os.path.realpath(found)
+    if os.path.commonpath([place, repository]) == repository:
         raise Rejected(
             f"{directory}: git takes {found} for a repository, and a tree can bring such a one "
             "along: its config can run programs",
@@ -116,9 +155,8 @@ def _nothing(reason: str) -> Found:
     )
 
 
-def _remote(git: _Git) -> str:
+def _remote(listed: str) -> str:
     """The URL of `origin`, or of the only remote there is."""
-    listed = git.ask("config", "--null", "--get-regexp", r"^remote\..*\.url$", empty=True)
     urls: dict[str, str] = {}
     for record in listed.split("\0"):
         key, _, url = record.partition("\n")
@@ -135,7 +173,7 @@ def _changed(status: str, prefix: str) -> tuple[str, ...]:
     return tuple(sorted(path.removeprefix(prefix) for path in paths))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Git:
     """Runs git in one directory."""
 
@@ -143,32 +181,50 @@ class _Git:
     environment: Mapping[str, str]
     timeout: float
 
-    def ask(self, *arguments: str, none: tuple[str, ...] = (), empty: bool = False) -> str:
-        """The answer to one question.
+    @contextmanager
+    def ask(
+        self, *arguments: str, none: tuple[str, ...] = (), empty: bool = False
+    ) -> Iterator[_Answer]:
+        """Ask one question; git works on it until the answer is wanted, or the block ends.
 
         It is empty if git says one of `none`, or, with `empty`, if it says nothing and exits
         with 1. FileNotFoundError if there is no git.
         """
+        import subprocess  # noqa: PLC0415 - start-up, outside of a repository
+
         command = ["git", "--no-pager", *_SAFE, "-C", self.directory, *arguments]
         try:
-            done = subprocess.run(  # noqa: S603 - fixed words, and a directory after -C
+            process = subprocess.Popen(  # noqa: S603 - fixed words, and a directory after -C
                 command,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=self.timeout,
-                check=False,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
             )
-        except subprocess.TimeoutExpired as e:
-            raise Unavailable(f"git {arguments[0]}: no answer in {self.timeout:g} s") from e
         except PermissionError as e:
             raise Denied(f"git cannot be run: {e.strerror}") from e
-        if done.returncode == 0:
-            return done.stdout.decode("utf-8", "surrogateescape")
-        said = done.stderr.decode("utf-8", "replace").strip()
-        if (empty and done.returncode == 1) or any(text in said for text in none):
-            return ""
-        raise _failed(self.directory, arguments[0], said)
+
+        def answer() -> str:
+            try:
+                found, errors = process.communicate(timeout=self.timeout)
+            except subprocess.TimeoutExpired as e:
+                raise Unavailable(f"git {arguments[0]}: no answer in {self.timeout:g} s") from e
+            if process.returncode == 0:
+                return found.decode("utf-8", "surrogateescape")
+            said = errors.decode("utf-8", "replace").strip()
+            if (empty and process.returncode == 1) or any(text in said for text in none):
+                return ""
+            raise _failed(self.directory, arguments[0], said)
+
+        with process:
+            try:
+                yield answer
+            finally:
+                process.kill()  # nothing happens to one that has ended
+
+
+def _asking(running: ExitStack, git: _Git, *arguments: str, **how: Any) -> _Answer:
+    return running.enter_context(git.ask(*arguments, **how))
 
 
 def _failed(directory: str, question: str, said: str) -> Denied | Unavailable:

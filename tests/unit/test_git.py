@@ -189,6 +189,29 @@ def test_outside_of_a_repository(repo: Path, environment: dict[str, str]) -> Non
     assert "not a git work tree" in reason(repo, environment)
 
 
+def test_where_no_repository_can_be_git_is_not_run(
+    repo: Path, home: Path, environment: dict[str, str]
+) -> None:
+    trap = fake(home, f'touch "{home}/sprung"; exit 128', environment)
+    assert "not a git work tree" in reason(repo, trap)
+    assert not (home / "sprung").exists()
+    (repo / ".git").symlink_to("nowhere")
+    with pytest.raises(Unavailable):
+        git.look(str(repo), environment=trap)
+    assert (home / "sprung").exists()
+
+
+def test_no_question_outlives_the_look(
+    repo: Path, home: Path, committed: str, environment: dict[str, str]
+) -> None:
+    assert committed
+    script = f'echo $$ >>"{home}/pids"; case "$*" in *is-inside*) exit 1;; esac; exec sleep 60'
+    with pytest.raises(Unavailable):
+        git.look(str(repo), environment=fake(home, script, environment))
+    for pid in (home / "pids").read_text().split():
+        assert not Path(f"/proc/{pid}").exists()
+
+
 def test_a_bare_repository(repo: Path, run: Run, environment: dict[str, str]) -> None:
     run("init", "-q", "--bare")
     assert "not a git work tree" in reason(repo, environment)
@@ -241,16 +264,18 @@ def fake(home: Path, script: str, environment: dict[str, str]) -> dict[str, str]
 
 
 def test_a_git_that_hangs_is_not_knowing(
-    repo: Path, home: Path, environment: dict[str, str]
+    repo: Path, home: Path, committed: str, environment: dict[str, str]
 ) -> None:
+    assert committed
     hanging = fake(home, "exec sleep 60", environment)
     with pytest.raises(Unavailable, match=r"git rev-parse: no answer in 0\.2 s"):
         git.look(str(repo), environment=hanging, timeout=0.2)
 
 
 def test_a_git_that_cannot_be_run_is_denied(
-    repo: Path, home: Path, environment: dict[str, str]
+    repo: Path, home: Path, committed: str, environment: dict[str, str]
 ) -> None:
+    assert committed
     broken = fake(home, "true", environment)
     (home / "bin/git").write_text("#!/nonexistent/interpreter\n")
     (home / "bin/git").chmod(0o644)
