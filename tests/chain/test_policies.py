@@ -307,3 +307,33 @@ def test_policy_lint_warns_of_what_is_weak(ocipack: Run, public: str, tmp_path: 
     assert code == 0
     assert "warning[policy-lax] it only warns" in err
     assert "warning[policy-expired] the exemption by team ended on 2001-01-01" in err
+
+
+def test_a_cluster_image_policy_is_a_policy(
+    ocipack: Run, hello: Path, key: str, public: str, tmp_path: Path
+) -> None:
+    pem = json.dumps(Path(public).read_text())
+    path = tmp_path / "cip.yaml"
+    path.write_text(
+        "apiVersion: policy.sigstore.dev/v1beta1\nkind: ClusterImagePolicy\n"
+        "metadata: {name: ours}\nspec:\n  images: [{glob: 'localhost/site*'}]\n"
+        f"  authorities: [{{key: {{data: {pem}}}}}]\n"
+    )
+    assert ocipack("policy", "lint", str(path))[:2] == (0, "ours\n")
+    shipped = ship(ocipack, hello, "ocidir://site:v1", key, "--policy", str(path))
+    found = ocipack("verify", "ocidir://site:v1", "--policy", str(path))
+    assert found[:2] == (0, shipped + "\n")
+    # it looks for the older form alone, and covers no other name
+    change(hello, "new")
+    code, _, err = ocipack(
+        "ship", str(hello), "--to", "ocidir://site:v2", "--key", key, "--policy", str(path),
+        "--format", "bundle",
+    )  # fmt: skip
+    assert code == NO
+    assert "takes no bundle form" in err
+    shutil.copytree(tmp_path / "site", tmp_path / "other")
+    assert ocipack("verify", "ocidir://other:v1", "--policy", str(path))[0] == NO
+    path.write_text(path.read_text() + "  match: [{resource: pods}]\n")
+    code, _, err = ocipack("verify", "ocidir://site:v1", "--policy", str(path))
+    assert code == MISUSE
+    assert f"{path}:7:3: match of a ClusterImagePolicy is not supported" in err
