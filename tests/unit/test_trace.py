@@ -260,6 +260,23 @@ def test_doubt_is_silence(kustomization: str, more: dict[str, str], place: str) 
     assert made(tree, IS, "/spec/x") == place
 
 
+def test_an_annotation_of_the_same_name_sets_no_label() -> None:
+    pod = POD.replace("{name: a}", "{name: a, labels: {l: x}, annotations: {l: x}}")
+    tree = {
+        "kustomization.yaml": "resources: [a.yaml]\ncommonAnnotations: {l: x}\n",
+        "a.yaml": pod,
+    }
+    value = IS | {"metadata": {"name": "a", "labels": {"l": "x"}, "annotations": {"l": "x"}}}
+    assert made(tree, value, "/metadata/labels/l") == "a.yaml:3:33"
+    assert made(tree, value, "/metadata/annotations/l") == "kustomization.yaml:2:24"
+
+
+def test_lines_of_a_folded_patch_are_not_those_of_the_file() -> None:
+    patch = "patches:\n- patch: >-\n    {kind: Pod, metadata: {name: a},\n    spec: {x: 1}}\n"
+    tree = {"kustomization.yaml": f"resources: [a.yaml]\n{patch}", "a.yaml": POD}
+    assert made(tree, IS, "/spec/x") == ""
+
+
 @pytest.mark.parametrize(
     ("rendered_", "source", "pointer", "there"),
     [

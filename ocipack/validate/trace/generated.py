@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from ocipack.k8s.resource import Resource
-from ocipack.k8s.yaml.nodes import Mapping, Scalar
+from ocipack.k8s.yaml.nodes import Mapping, Node, Scalar
 from ocipack.validate.trace.layers import (
     GENERATORS,
     Layer,
@@ -21,7 +21,7 @@ from ocipack.validate.trace.layers import (
 )
 from ocipack.validate.trace.spots import ABSENT, Said, Spot, Tokens, follow
 
-_METADATA: Final = ("labels", "annotations", "matchLabels", "selector")
+_LABELS: Final = ("labels", "matchLabels", "selector")
 _SCALED: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 _DATA: Final = 2  # tokens of /data/KEY
 
@@ -112,10 +112,13 @@ def fields(
 
 
 def _labels(layer: Layer, tokens: Tokens, value: Any) -> Iterator[Said]:
-    if not any(token in _METADATA for token in tokens[:-1]):
-        return
-    holders = [layer.root.get("commonLabels"), layer.root.get("commonAnnotations")]
-    holders += [entry.get("pairs") for entry in layer.entries("labels")]
+    within = tokens[:-1]
+    holders: list[Node | None] = []
+    if "annotations" in within:
+        holders.append(layer.root.get("commonAnnotations"))
+    if any(token in _LABELS for token in within):
+        holders.append(layer.root.get("commonLabels"))
+        holders += [entry.get("pairs") for entry in layer.entries("labels")]
     for holder in holders:
         node = holder.get(tokens[-1]) if isinstance(holder, Mapping) else None
         if isinstance(node, Scalar) and node.text == value:
