@@ -115,6 +115,11 @@ LIMITS = [
     ("Rendering and YAML", "ocipack.k8s.yaml.limits", "DOCUMENTS"),
     ("Rendering and YAML", "ocipack.k8s.yaml.limits", "DEPTH"),
     ("Rendering and YAML", "ocipack.k8s.yaml.limits", "ALIASED_NODES"),
+    ("Pins and locks", "ocipack.files.rewriting", "LIMIT"),
+    ("Pins and locks", "ocipack.files.rewriting", "BYTES"),
+    ("Pins and locks", "ocipack.pin.rewrite", "READINGS"),
+    ("Pins and locks", "ocipack.pin.resolve", "ATTACHED"),
+    ("Pins and locks", "ocipack.lock", "BYTES"),
     ("Key files", "ocipack.signers.file", "LIMIT"),
 ]
 """Every budget of reading: its section, its module, its name there."""

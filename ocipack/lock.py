@@ -38,7 +38,7 @@ FILE: Final = "ocipack.lock"
 """How the file is called."""
 
 BYTES: Final = 16 * 1024 * 1024
-"""The file is at most this long."""
+"""Bytes of a lock."""
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9/][A-Za-z0-9._/@:+*~-]*")
 _CONTROL: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")

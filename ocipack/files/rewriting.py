@@ -21,7 +21,7 @@ LIMIT: Final = 1_000_000
 """Files and directories below one argument."""
 
 BYTES: Final = 64 * 1024 * 1024
-"""One file; a longer one is an error."""
+"""Bytes of a manifest that is to be changed; a longer one is an error."""
 
 _NAMES: Final = (".yaml", ".yml")
 _BARE: Final = "Kustomization"

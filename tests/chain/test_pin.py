@@ -511,3 +511,13 @@ def test_a_registry_without_referrers_still_has_locks(ocipack: Run) -> None:
         Path("f.yaml").write_text(pod(f"{old.name}/a:1"))
         assert ocipack("pin", "f.yaml", "--lock", "x.lock")[0] == 0
         assert ocipack("lock", "check", "x.lock")[0] == 0
+
+
+def test_names_and_texts_of_strangers_stay_text(ocipack: Run, registry: Registry) -> None:
+    serve(registry, "a", "1")
+    Path("x\x1b[2J\u202e.yaml").write_text(pod(f"{registry.name}/a:1", "'::error::${X}\u202e'"))
+    for extra in (["--diff"], ["--check"], ["--why", f"{registry.name}/a:1"], []):
+        _, out, err = ocipack("pin", ".", *extra)
+        assert not set("\x1b\u202e") & set(err)
+        shown = out if "--diff" not in extra else "\n".join(out.splitlines()[:2])
+        assert not set("\x1b\u202e") & set(shown)

@@ -347,7 +347,12 @@ def test_sources_of_flux(ref: str, status: str, text: str) -> None:
     ],
 )
 def test_entries_of_kustomizations(entry: str, expected: list[str]) -> None:
-    for head in ("", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"):
+    for head in (
+        "",
+        "kind: Kustomization\n",
+        "kind: Component\n",
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
+    ):
         found = look(f"{head}images: [{entry}]\n", "base/kustomization.yaml")
         assert rows(found) == expected
     component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"

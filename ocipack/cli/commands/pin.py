@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from ocipack.cli.command import App, command as outcome_command
-from ocipack.cli.console import plural
+from ocipack.cli.console import plain, plural
 from ocipack.cli.outcome import Outcome
 from ocipack.errors import Misuse, OcipackError, Rejected
 from ocipack.files.rewriting import Place, create, manifests
@@ -131,7 +131,8 @@ class _Run:
         ]
         if not found:
             raise Rejected(f"{self.how.why}: not named in these files")
-        return Outcome("\n".join(lines), {"images": [_described(one, None) for one in found]})
+        text = "\n".join(plain(line) for line in lines)
+        return Outcome(text, {"images": [_described(one, _own(one)) for one in found]})
 
     def check(self) -> Outcome:
         """Whether everything has a digest, by the files alone."""
@@ -198,9 +199,9 @@ class _Run:
             f"{len(done.already)} pinned already, "
             f"{plural(len(done.failed), 'reference')} without an answer"
         )
-        text = "\n".join(changed)
+        text = "\n".join(plain(name) for name in changed)
         if self.how.diff:
-            text = "".join(_diff(name, *done.files[name]) for name in changed)
+            text = "".join(_diff(plain(name), *done.files[name]) for name in changed)
         data = {"files": {"read": self.made.files, "changed": changed}, "images": images}
         code = done.code
         report = Report.of(done.findings)

@@ -42,7 +42,7 @@ def overrides(value: Any, file: str) -> Iterator[Override]:
 
 def _kind(value: Mapping[str, Any], file: str) -> tuple[str, str]:
     version, kind = value.get("apiVersion"), value.get("kind")
-    if not kind and not version and posixpath.basename(file) in KUSTOMIZATION:
+    if not version and posixpath.basename(file) in KUSTOMIZATION:
         return "kustomize.config.k8s.io", "Kustomization"
     group = version.rpartition("/")[0] if isinstance(version, str) else ""
     return group, kind if isinstance(kind, str) else ""
