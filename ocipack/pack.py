@@ -23,7 +23,7 @@ def pack(
     tree: Tree,
     *,
     spool: Spool,
-    annotations: Mapping[str, str] = _NOTHING,
+    annotations: Mapping[str, str] | Callable[[], Mapping[str, str]] = _NOTHING,
     compression: str = DEFLATE,
     layer_type: str = "flux",
     limits: Limits = LIMITS,
@@ -31,8 +31,9 @@ def pack(
     """Turn `tree` into an artifact of one layer.
 
     The tree is read once, so what was hashed is what will be sent; what `spool` keeps is checked
-    against that each time it is read. `compression` is `deflate` or `stored`, `layer_type` `flux`
-    or `oci` (for Argo CD).
+    against that each time it is read. `annotations` may also be asked for, once the content has
+    been taken: finding out what to say of it takes time as well. `compression` is `deflate` or
+    `stored`, `layer_type` `flux` or `oci` (for Argo CD).
 
     Rejected for a tree without a file (it would delete everything it is applied over) or past
     `limits`; Misuse for an unknown compression or layer type and for a bad annotation.
@@ -51,5 +52,6 @@ def pack(
     layer = Descriptor(artifact.LAYER_TYPES[layer_type], sums.digest, sums.size)
     raw = artifact.config(sums.diff_id)
     config = Descriptor.of(artifact.CONFIG, raw)
-    manifest = artifact.build(config, layer, annotations)
+    said = annotations() if callable(annotations) else annotations
+    manifest = artifact.build(config, layer, said)
     return Artifact(manifest, MappingProxyType({config.digest: raw, layer.digest: blob}))

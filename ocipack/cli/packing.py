@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 import click
@@ -135,9 +136,19 @@ def packed(app: App, workspace: Workspace, directory: str, how: Packing) -> Pack
     """
     app.base = directory if Path(directory).is_dir() else posixpath.dirname(directory)
     with app.console.stage("pack") as stage:
+        looking = _Looking(directory if Path(directory).is_dir() else str(Path(directory).parent))
         left_out = ignore.defaults("\n".join([f"/{ignore.PROJECT_FILE}", *how.ignored]))
-        found = snapshot(directory, left_out=left_out, symlinks=how.symlinks)
-        said, facts = _annotations(directory, left_out, how)
+        try:
+            found = snapshot(directory, left_out=left_out, symlinks=how.symlinks)
+        finally:
+            looking.seen()
+        facts = [found.report, _arrival(found.tree)]
+
+        def said() -> Mapping[str, str]:
+            annotations, about = _annotations(directory, looking.found(), left_out, how)
+            facts.append(about)
+            return annotations
+
         made = pack(
             found.tree,
             spool=workspace.spool,
@@ -145,20 +156,52 @@ def packed(app: App, workspace: Workspace, directory: str, how: Packing) -> Pack
             compression=how.compression,
             layer_type=how.layer_type,
         )
-        report = found.report + facts + _arrival(found.tree)
+        report = sum(facts, Report())
         result = Packed(made, found.tree, report)
         stage.say(result.summary())
     return result
 
 
+class _Looking(Thread):
+    """Asks git about a directory while its files are looked at and read.
+
+    Git compares them with the commit only after `seen` was called. What changes before that is
+    dirt; what changes later is not what was seen, which reading finds out.
+    """
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(name="git", daemon=True)
+        self._directory = directory
+        self._seen = Event()
+        self._ended: git.Found | Exception | None = None
+        self.start()
+
+    def run(self) -> None:
+        """Ask."""
+        try:
+            self._ended = git.look(self._directory, environment=os.environ, ready=self._seen.wait)
+        except Exception as e:  # noqa: BLE001 - raised again by whoever waits
+            self._ended = e
+
+    def seen(self) -> None:
+        """Say that the files have been looked at."""
+        self._seen.set()
+
+    def found(self) -> git.Found:
+        """Wait for the answer."""
+        self.join()
+        if isinstance(self._ended, git.Found):
+            return self._ended
+        raise self._ended or RuntimeError("git was not asked")
+
+
 def _annotations(
-    directory: str, left_out: ignore.Matcher, how: Packing
+    directory: str, found: git.Found, left_out: ignore.Matcher, how: Packing
 ) -> tuple[Mapping[str, str], Report]:
     """What the manifest says of where it comes from, and what was found on the way."""
     given = pairs(how.annotations, "--annotation")
     root = Path(directory)
     alone = not root.is_dir()
-    found = git.look(str(root.parent if alone else root), environment=os.environ)
     checkout = found.checkout
     findings: list[Finding] = [] if _says_all(how) else list(found.report.findings)
     revision = how.revision if "@" in how.revision else ""

@@ -45,9 +45,16 @@ class Found:
     report: Report
 
 
-def look(directory: str, *, environment: Mapping[str, str], timeout: float = TIMEOUT) -> Found:
+def look(
+    directory: str,
+    *,
+    environment: Mapping[str, str],
+    timeout: float = TIMEOUT,
+    ready: Callable[[], object] = bool,
+) -> Found:
     """Say which commit `directory` shows, and what in it differs from that.
 
+    Files are compared with the commit once `ready` returns; all else is asked before.
     `.git` may be above `directory`. Without git, outside of a repository, in a bare one or before
     the first commit there is no checkout. Denied if git refuses to read the repository because
     someone else owns it; Rejected if the repository is part of the tree; Unavailable if git fails
@@ -71,19 +78,20 @@ def look(directory: str, *, environment: Mapping[str, str], timeout: float = TIM
         _refuse_embedded(directory, place().removesuffix("\n"))
         if not born():
             return _nothing("the repository has no commit")
-        return Found(_checkout(ask, prefix.removesuffix("\n")), Report())
+        return Found(_checkout(ask, prefix.removesuffix("\n"), ready), Report())
 
 
 _Answer = Callable[[], str]
 
 
-def _checkout(ask: Callable[..., _Answer], prefix: str) -> Checkout:
-    status = ask(*_STATUS)  # the longest first
+def _checkout(ask: Callable[..., _Answer], prefix: str, ready: Callable[[], object]) -> Checkout:
     commit = ask("rev-list", "--timestamp", "--max-count=1", "HEAD", "--")
     branch = ask("symbolic-ref", "--quiet", "--short", "HEAD", empty=True)
     tag = ask("describe", "--tags", "--exact-match", "HEAD", none=_UNTAGGED)
     remotes = ask("config", "--null", "--get-regexp", r"^remote\..*\.url$", empty=True)
     time, name = commit().split()
+    ready()
+    status = ask(*_STATUS)
     return Checkout(
         name,
         int(time),

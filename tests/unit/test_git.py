@@ -126,6 +126,19 @@ def test_every_kind_of_change_is_seen(
     )
 
 
+def test_files_are_compared_when_whoever_packs_has_looked_at_them(
+    repo: Path, committed: str, environment: dict[str, str]
+) -> None:
+    assert committed
+
+    def ready() -> None:
+        (repo / "b.yaml").write_text("changed at the last moment")
+
+    found = git.look(str(repo), environment=environment, ready=ready)
+    assert found.checkout is not None
+    assert found.checkout.changed == ("b.yaml",)
+
+
 def test_a_rename_is_two_changes(
     repo: Path, run: Run, committed: str, environment: dict[str, str]
 ) -> None:

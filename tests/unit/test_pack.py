@@ -119,6 +119,24 @@ def test_the_tree_is_read_exactly_once() -> None:
     assert reads == [1]
 
 
+def test_annotations_are_asked_for_when_the_content_has_been_taken() -> None:
+    order = []
+
+    def content() -> Iterator[bytes]:
+        order.append("content")
+        yield b"x"
+
+    def said() -> dict[str, str]:
+        order.append("annotations")
+        return {"a": "b"}
+
+    with Workspace() as work:
+        tree = Tree({"a": File(1, executable=False, open=content)})
+        made = pack(tree, spool=work.spool, annotations=said)
+    assert order == ["content", "annotations"]
+    assert dict(made.manifest.annotations) == {"a": "b"}
+
+
 SCRIPT = """
 import sys
 from ocipack.files.snapshot import snapshot
