@@ -271,6 +271,15 @@ def test_an_annotation_of_the_same_name_sets_no_label() -> None:
     assert made(tree, value, "/metadata/annotations/l") == "kustomization.yaml:2:24"
 
 
+def test_an_image_that_had_the_name_already_was_not_renamed() -> None:
+    value = IS | {"spec": {"image": "oth:1"}}
+    images = "resources: [a.yaml]\nimages:\n- {name: img, newName: oth}\n"
+    tree = {"kustomization.yaml": images, "a.yaml": POD.replace("{x: 1}", "{image: 'oth:1'}")}
+    assert made(tree, value, "/spec/image") == ""
+    tree["a.yaml"] = POD.replace("{x: 1}", "{image: 'img:1'}")
+    assert made(tree, value, "/spec/image") == "kustomization.yaml:3:24"
+
+
 def test_lines_of_a_folded_patch_are_not_those_of_the_file() -> None:
     patch = "patches:\n- patch: >-\n    {kind: Pod, metadata: {name: a},\n    spec: {x: 1}}\n"
     tree = {"kustomization.yaml": f"resources: [a.yaml]\n{patch}", "a.yaml": POD}

@@ -99,7 +99,7 @@ def fields(
         return
     yield from _labels(layer, tokens, value)
     if tokens[-1] == "image" and isinstance(value, str):
-        yield from (Said(spot) for spot in _images(layer, value))
+        yield from _images(layer, value)
     if tokens == ("spec", "replicas"):
         for entry in layer.entries("replicas"):
             said = texts(entry)
@@ -125,8 +125,11 @@ def _labels(layer: Layer, tokens: Tokens, value: Any) -> Iterator[Said]:
             yield Said(layer.spot(node), tokens[:-2] == ("metadata",))
 
 
-def _images(layer: Layer, image: str) -> Iterator[Spot]:
-    """Entries of `images` whose outcome is `image` (kustomize, imagetag.Updater)."""
+def _images(layer: Layer, image: str) -> Iterator[Said]:
+    """Entries of `images` whose outcome is `image` (kustomize, imagetag.Updater).
+
+    One that renames says so surely only if nothing else had that name already.
+    """
     name, at, digest = image.partition("@")
     last = name.rpartition("/")[2]
     tag = last.partition(":")[2]
@@ -142,4 +145,4 @@ def _images(layer: Layer, image: str) -> Iterator[Spot]:
         fits_digest = not new_digest or (bool(at) and new_digest == digest)
         if fits_tag and fits_digest:
             node = entry.get("digest") or entry.get("newTag") or entry.get("newName")
-            yield layer.spot(node or entry)
+            yield Said(layer.spot(node or entry), said.get("name") == name)
