@@ -45,8 +45,10 @@ FAULTS: list[tuple[str, str, str]] = [
     (PIN + "run.py", "if warns else said", "if False else said"),
     (PIN + "run.py", 'if one.site.kind == "image" and answer', "if answer"),
     (PIN + "run.py", "3 if isinstance(e, StoreError) else e.exit_code", "0"),
-    (PIN + "scan.py", "if written in renames.tagged:", "if False:"),
+    (PIN + "scan.py", "if written in renames.stand_ins:", "if False:"),
     (PIN + "scan.py", "if len(new) > 1:", "if False:"),
+    (PIN + "scan.py", "set_by_name - names.keys()", "set_by_name"),
+    (PIN + "scan.py", "and not has_registry(one.name):", ":"),
     (PIN + "scan.py", "if _is_template(name, known):", "if False:"),
     (
         PIN + "resolve.py",
@@ -68,7 +70,7 @@ FAULTS: list[tuple[str, str, str]] = [
     (PIN + "mirrors.py", 'startswith(f"{name}/")', "startswith(name)"),
     (IMAGES + "find.py", 'if isinstance(value.get("sops"), Mapping):', "if False:"),
     (IMAGES + "find.py", "if kind in kinds.SCHEMAS or group in kinds.PATTERNS:", "if False:"),
-    (IMAGES + "values.py", "if not _has_registry(base) and not is_open(base):", "if False:"),
+    (IMAGES + "values.py", "if not has_registry(base) and not is_open(base):", "if False:"),
     (IMAGES + "values.py", "abs(tag) < _HELM_WHOLE", "True"),
     (
         IMAGES + "values.py",

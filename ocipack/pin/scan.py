@@ -14,7 +14,7 @@ from ocipack.k8s.edit import Sheet, sheets
 from ocipack.k8s.images import find
 from ocipack.k8s.images.kustomize import Override
 from ocipack.k8s.images.site import Confidence, Site
-from ocipack.k8s.images.values import NO_REGISTRY
+from ocipack.k8s.images.values import NO_REGISTRY, has_registry
 from ocipack.k8s.yaml.documents import join
 from ocipack.k8s.yaml.events import YamlError
 from ocipack.oci.reference import Reference
@@ -155,21 +155,27 @@ def _is_template(name: str, known: set[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Renames:
-    """What kustomizations do to images by name: new names, and whether they set the tag."""
+    """What kustomizations do to images by name.
+
+    `names` are the new names that entries give which leave the tag alone; `stand_ins` are names
+    that no registry knows, since every entry for them gives both another name and a tag.
+    """
 
     names: Mapping[str, frozenset[str]]
-    tagged: frozenset[str]
+    stand_ins: frozenset[str]
 
     @classmethod
     def of(cls, overrides: Iterable[Override]) -> Renames:
         """Gather `overrides`."""
         names: dict[str, set[str]] = {}
-        tagged = set()
+        set_by_name: set[str] = set()
         for one in overrides:
-            names.setdefault(one.name, set()).add(one.new_name or one.name)
-            if one.sets_tag:
-                tagged.add(one.name)
-        return cls({name: frozenset(new) for name, new in names.items()}, frozenset(tagged))
+            if not one.sets_tag:
+                names.setdefault(one.name, set()).add(one.new_name or one.name)
+            elif one.new_name not in ("", one.name) and not has_registry(one.name):
+                set_by_name.add(one.name)
+        found = {name: frozenset(new) for name, new in names.items()}
+        return cls(found, frozenset(set_by_name - names.keys()))
 
 
 def _found(name: str, sheet: Sheet, site: Site, renames: Renames) -> Found:
@@ -188,18 +194,22 @@ def _found(name: str, sheet: Sheet, site: Site, renames: Renames) -> Found:
 
 
 def _renamed(made: Found, bare: Reference, renames: Renames) -> Found:
-    """A pod's image: what a kustomization makes of it is what runs."""
+    """A pod's image: what a kustomization makes of it is what runs.
+
+    A name that a registry could know is pinned even where a kustomization sets another tag: it may
+    run without that kustomization as well.
+    """
     written = _TAG.sub("", made.site.text)
-    new = renames.names.get(written)
-    if new is None:
-        return replace(made, status=Status.OPEN, reference=_with_tag(bare))
-    if written in renames.tagged:
-        reason = "a kustomization sets its tag: that one is pinned"
+    if written in renames.stand_ins:
+        reason = "a kustomization says what it stands for: that is pinned"
         return replace(made, status=Status.REPLACED, reason=reason)
+    new = renames.names.get(written, frozenset())
     if len(new) > 1:
         reason = f"kustomizations call it by several names: {', '.join(sorted(new))}"
         return replace(made, reason=reason)
-    target = Reference.familiar(f"{next(iter(new))}:{bare.tag or 'latest'}")
+    target = _with_tag(bare)
+    if new:
+        target = Reference.familiar(f"{next(iter(new))}:{target.tag}")
     return replace(made, status=Status.OPEN, reference=target)
 
 

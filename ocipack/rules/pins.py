@@ -19,7 +19,7 @@ PINS = table(
     Rule(
         "image-replaced",
         NOTE,
-        "an image whose tag a kustomization sets",
+        "a name that a kustomization replaces, with its tag",
         "what stands there never runs; what the kustomization sets is pinned instead",
         "nothing, as long as it is only used through that kustomization",
     ),

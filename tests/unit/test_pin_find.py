@@ -365,8 +365,11 @@ POD_OF = "apiVersion: v1\nkind: Pod\nspec: {containers: [{image: 'IMAGE'}]}\n"
 @pytest.mark.parametrize(
     ("image", "entry", "status", "reference"),
     [
-        ("app:1", "{name: app, newTag: v2}", "replaced", None),
-        ("app", f"{{name: app, digest: '{DIGEST}'}}", "replaced", None),
+        ("app:1", "{name: app, newName: r.io/a, newTag: v2}", "replaced", None),
+        ("app", f"{{name: app, newName: r.io/a, digest: '{DIGEST}'}}", "replaced", None),
+        ("app:1", "{name: app, newTag: v2}", "open", "docker.io/library/app:1"),
+        ("app:1", "{name: app, newName: app, newTag: v2}", "open", "docker.io/library/app:1"),
+        ("r.io/app:1", "{name: r.io/app, newName: m.io/app, newTag: v2}", "open", "r.io/app:1"),
         ("app:1", "{name: app, newName: r.io/app}", "open", "r.io/app:1"),
         ("app", "{name: app, newName: r.io/app}", "open", "r.io/app:latest"),
         ("r.io/app:1", "{name: r.io/app, newName: m.io/app}", "open", "m.io/app:1"),
@@ -396,6 +399,16 @@ def test_a_name_with_two_meanings_is_nobodys() -> None:
         "unknown",
         "kustomizations call it by several names: m.io/app, r.io/app",
     )
+
+
+def test_a_name_that_one_kustomization_leaves_without_a_tag_keeps_its_own() -> None:
+    found = look(
+        POD_OF.replace("IMAGE", "app:1"),
+        a__kustomization="images: [{name: app, newName: r.io/app, newTag: v2}]\n",
+        b__kustomization="images: [{name: app, newName: m.io/app}]\n",
+    )
+    (pod,) = [one for one in found if one.file == "f.yaml"]
+    assert (pod.status.value, str(pod.reference)) == ("open", "m.io/app:1")
 
 
 def test_a_sealed_file_is_never_changed() -> None:

@@ -155,7 +155,7 @@ def _split(
     if not tag.text and not digest and not reason:
         reason = "it has no tag: the chart decides"
     confidence = Confidence.LIKELY
-    if not _has_registry(base) and not is_open(base):
+    if not has_registry(base) and not is_open(base):
         confidence, reason = Confidence.MAYBE, reason or NO_REGISTRY
         if "@sha" in text and not judged(text):
             reason = ""
@@ -209,6 +209,7 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, str | int | float) and value != ""
 
 
-def _has_registry(base: str) -> bool:
+def has_registry(base: str) -> bool:
+    """Whether a repository's name begins with a registry, as container tools tell it."""
     host, slash, _ = base.partition("/")
     return bool(slash) and ("." in host or ":" in host or host == "localhost")
