@@ -103,17 +103,17 @@ class Judge:
             for rule in self._rules:
                 yield from rule(resource)
             yield from sizes(resource)
-            if "sops" not in resource.value:
-                yield from _ENCRYPTED(resource)
+            yield from _unencrypted(resource)
         yield from objects.duplicates(every)
 
     def _document(self, document: Document, verdict: Verdict, *, odd: bool) -> None:
         """Judge one document and add to `verdict`; `odd` if its text may be unportable."""
         verdict.documents += 1
         found: list[Finding] = []
+        rules = self._rules_for(document.chunk)
         try:
             for resource in resources((document,), self.options.dialect):
-                found += self._resource(resource, document, verdict)
+                found += self._resource(resource, rules, verdict)
                 odd = odd or _retold(resource, document)
         except IntegrityError as e:
             text = str(e).partition(": ")[2] or str(e)
@@ -144,19 +144,26 @@ class Judge:
         apis = self.schemas.apis
         return bool(apis.catalog.find(api, kind)) or (api, kind) in apis.custom
 
-    def _resource(self, resource: Resource, document: Document, verdict: Verdict) -> list[Finding]:
+    def _rules_for(self, chunk: bytes) -> tuple[Rule, ...]:
+        """The rules that can find something in an object of this text.
+
+        Asked once for a document: a List may hold many objects.
+        """
+        rules = self._rules
+        if len(chunk) > _SMALL or b"&" in chunk:
+            rules = (*rules, sizes)
+        return (*rules, _unencrypted) if _SOPS in chunk else rules
+
+    def _resource(
+        self, resource: Resource, rules: tuple[Rule, ...], verdict: Verdict
+    ) -> list[Finding]:
         verdict.count += 1
         if resource.kind and resource.name:
             line = resource.origin.line
             verdict.objects.append(Known(*resource.identity, resource.api_version, line))
         if self.options.skips(resource):
             return []
-        found = [finding for rule in self._rules for finding in rule(resource)]
-        if len(document.chunk) > _SMALL or b"&" in document.chunk:
-            found += sizes(resource)
-        if _SOPS in document.chunk and "sops" not in resource.value:
-            found += _ENCRYPTED(resource)
-        return found
+        return [finding for rule in rules for finding in rule(resource)]
 
     def _json(self, data: bytes) -> Verdict:
         verdict = self._begun()
@@ -215,6 +222,11 @@ def _demoted(rule: Rule, severity: Severity, only: str = "") -> Rule:
 
 
 _ENCRYPTED: Final = _demoted(confidential.ciphertext, Severity.WARNING)
+
+
+def _unencrypted(resource: Resource) -> Iterable[Finding]:
+    """Ciphertext in an object that is no SOPS document, so that nobody will decrypt it."""
+    return () if "sops" in resource.value else _ENCRYPTED(resource)
 
 
 def _retold(resource: Resource, document: Document) -> bool:
