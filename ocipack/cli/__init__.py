@@ -37,4 +37,5 @@ def main() -> NoReturn:
         code = run(sys.argv[1:])
     except Terminated:
         code = TERMINATED
+    gc.freeze()  # Python would look for cycles among all that is left, which goes with the process
     sys.exit(code)
