@@ -17,10 +17,15 @@ from ocipack.validate.lists import ListCheck
 from ocipack.validate.names import names, placed, read_only
 from ocipack.validate.schema import SchemaCheck
 from ocipack.validate.sizes import sizes
+from ocipack.validate.variables import patient
 
 
 def checks(schemas: SchemaCheck) -> tuple[Callable[[Resource], Iterable[Finding]], ...]:
-    """Every rule about single objects; `schemas` knows the target version and custom kinds."""
+    """Every rule about single objects; `schemas` knows the target version and custom kinds.
+
+    Those that judge values know that Flux has not put in variables yet.
+    """
     apis = schemas.apis
     lists = ListCheck(apis)
-    return apis, schemas, lists, names, placed(apis), read_only, sizes, kinds
+    values = (patient(rule) for rule in (schemas, names, kinds))
+    return apis, *values, lists, placed(apis), read_only, sizes
