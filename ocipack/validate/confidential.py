@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,6 +21,13 @@ PLAINTEXT = "secret-plaintext"
 CIPHERTEXT = "secret-ciphertext"
 
 _MARK = "ENC[AES256_GCM,"
+_PLACEHOLDER = re.compile(
+    r"\$\{[A-Za-z_]\w*\}"  # Flux or envsubst put a value here; a default would be in the clear
+    r"|\$\([A-Za-z_]\w*\)"
+    r"|<\w[\w .:/#|-]*>"  # argocd-vault-plugin, and what people write to be filled in
+    r"|\{\{[^{}\"'`]*\}\}"
+    r"|op://[^/\n]+/[^/\n]+(?:/[^/\n]+){1,2}"  # `op inject` looks it up in 1Password
+)
 _HINT = (
     "whoever can read the artifact can read it: use a SealedSecret or an ExternalSecret, or create "
     "the Secret in the cluster"
@@ -27,13 +35,19 @@ _HINT = (
 
 
 def plaintext(resource: Resource) -> Iterator[Finding]:
-    """A `v1` Secret carries no values, generated or not; an empty one is a placeholder."""
+    """A `v1` Secret carries no values, generated or not.
+
+    An empty value is a placeholder, and so is one that only names what a tool will put there.
+    """
     if resource.api_version != "v1" or resource.kind != "Secret":
         return
     for field in ("data", "stringData"):
         values = resource.value.get(field)
         for key, value in values.items() if isinstance(values, Mapping) else ():
-            if value not in (None, "") and not _is_encrypted(value, encoded=field == "data"):
+            encoded = field == "data"
+            if value in (None, "") or _is_placeholder(value, encoded=encoded):
+                continue
+            if not _is_encrypted(value, encoded=encoded):
                 message = f"{field} {key!r} is a secret in plain text"
                 if field == "data":
                     message += " (base64 hides nothing)"
@@ -57,6 +71,13 @@ def ciphertext(resource: Resource) -> Iterator[Finding]:
             return
 
 
+def _is_placeholder(value: Any, *, encoded: bool) -> bool:
+    if not isinstance(value, str):
+        return False
+    texts = (value, _decoded(value)) if encoded else (value,)
+    return any(_PLACEHOLDER.fullmatch(text.strip()) for text in texts)
+
+
 def _is_encrypted(value: Any, *, encoded: bool) -> bool:
     if not isinstance(value, str):
         return False
@@ -64,11 +85,15 @@ def _is_encrypted(value: Any, *, encoded: bool) -> bool:
         return True
     if not encoded:
         return _MARK in value and "sops" in value  # a whole encrypted file as one value
+    return _MARK in _decoded(value)
+
+
+def _decoded(value: str) -> str:
+    """What base64 hides, or nothing if it is none."""
     try:
-        inner = base64.b64decode(value, validate=False).decode(errors="replace")
+        return base64.b64decode(value, validate=False).decode(errors="replace")
     except (binascii.Error, ValueError):
-        return False
-    return _MARK in inner
+        return ""
 
 
 def _texts(value: Any, pointer: str) -> Iterator[tuple[str, str]]:

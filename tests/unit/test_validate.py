@@ -93,6 +93,41 @@ def test_whatever_the_value_is(value: Any) -> None:
     assert found.rule == "secret-plaintext"
 
 
+PLACEHOLDERS = [
+    "${TOKEN}",
+    "$(TOKEN)",
+    "<path:kv/data/shop#token>",
+    "<your token>",
+    "{{ .token | b64enc }}",
+    "op://Automation/1password connect/token",
+    "op://vault/item/section/field\n",
+]
+
+
+@pytest.mark.parametrize("value", PLACEHOLDERS)
+def test_a_place_for_a_secret_is_none(value: str) -> None:
+    encoded = base64.b64encode(value.encode()).decode()
+    assert not findings(thing("Secret", stringData={"a": value}))
+    assert not findings(thing("Secret", data={"a": encoded, "b": value}))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(f"{value} hunter2" for value in PLACEHOLDERS if not value.startswith("op://")),
+        *(f"hunter2{value}" for value in PLACEHOLDERS),
+        "${TOKEN:-hunter2}",
+        "{{ 'hunter2' }}",
+        "<a>hunter2</a>",
+        "op://hunter2",
+        "op://vault/item\nhunter2/x/y",
+    ],
+)
+def test_a_secret_beside_a_place_for_one_is_in_plain_text(value: str) -> None:
+    (found,) = findings(thing("Secret", stringData={"a": value}))
+    assert found.rule == "secret-plaintext"
+
+
 def test_secrets_of_other_kinds_are_not_ours() -> None:
     assert not findings(thing("Secret", "example.com/v1", data={"a": "b"}))
     assert not findings(thing("SealedSecret", "bitnami.com/v1alpha1", data={"a": "b"}))
