@@ -68,6 +68,9 @@ _GENERATOR: Final[dict[str, Shape]] = {
     "env": Names.DATA,
 }
 _PATCH: Final[dict[str, Shape]] = {**_open("patch", "target", "options"), "path": Names.FILE}
+PATCH: Final = Fields(_PATCH)
+"""An entry of `patches`; kustomize before 3.0 had names of files there."""
+
 _REPLACEMENT: Final[dict[str, Shape]] = {
     **_open("source", "targets", "sourceValue"),
     "path": Names.FILE,
@@ -87,7 +90,7 @@ KUSTOMIZATION: Final = Fields(
         "images": Each(_IMAGE),
         "imageTags": Each(_IMAGE),
         "replicas": Each(Fields(_open("name", "count"))),
-        "patches": Each(Fields(_PATCH)),
+        "patches": Each(PATCH),
         "patchesJson6902": Each(Fields(_PATCH)),
         "patchesStrategicMerge": Each(Names.PATCH),
         "replacements": Each(Fields(_REPLACEMENT)),

@@ -11,6 +11,7 @@ from typing import Final
 from ocipack.k8s.kustomization.fields import (
     BUILTIN,
     KUSTOMIZATION,
+    PATCH,
     PLUGINS,
     Each,
     Fields,
@@ -155,7 +156,11 @@ class _Inspector:
     def _misshapen(self, node: Node, shape: Shape, path: tuple[str | int, ...]) -> None:
         wanted = {Fields: "a mapping", Each: "a list"}.get(type(shape), "text")
         where = join(*path) or "the file"
-        self.refuse("kustomization-field", f"{where} should be {wanted}", node.place, path)
+        hint = ""
+        if shape is PATCH and isinstance(node, Scalar):
+            self._name(node, Names.PATCH, path)  # or else the patch would be judged as an object
+            hint = "write `path:` before the name of the file; older kustomize took it as it is"
+        self.refuse("kustomization-field", f"{where} should be {wanted}", node.place, path, hint)
 
     def _field(
         self, pair: Pair, fields: MappingType[str, Shape], path: tuple[str | int, ...]
