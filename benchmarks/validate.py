@@ -42,12 +42,14 @@ def main() -> None:
     print(f"Python {platform.python_version()}")
     with tempfile.TemporaryDirectory(prefix="ocipack-bench-") as folder:
         place = _Place(Path(folder).resolve())
-        for line in (
-            *place.verdicts(),
-            *place.files(asked.rounds),
-            *place.streams(max(asked.rounds // 3, 2), asked.stream),
-        ):
-            print(line, flush=True)
+        works = (
+            place.verdicts(),
+            place.files(asked.rounds),
+            place.streams(max(asked.rounds // 3, 2), asked.stream),
+        )
+        for work in works:
+            for line in work:
+                print(line, flush=True)
     print(f"\nload at the end {os.getloadavg()[0]:.1f}")
 
 

@@ -72,6 +72,18 @@ def test_fifty_thousand_documents(tmp_path: Path) -> None:
     assert found.cpu < 120
 
 
+def test_a_list_of_many_objects_takes_linear_time(tmp_path: Path) -> None:
+    item = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "x" * 400}}
+    items = [item | {"metadata": {"name": f"a{n}"}} for n in range(20_000)]
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert path.stat().st_size > 9_000_000
+    found = ended(path)
+    assert (found.code, found.objects) == (0, 20_000)
+    assert found.mib < 400
+    assert found.cpu < 30
+
+
 def test_a_document_of_a_hundred_megabytes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "large.yaml"
     with path.open("w") as file:
