@@ -30,8 +30,11 @@ def plain(text: str) -> str:
     Nor what CI runners take for their own commands: lines that begin with `::`, and `##[` and
     `##vso[` anywhere.
     """
-    shown = re.sub(_CONTROL, lambda m: f"\\u{ord(m[0]):04x}", text)
-    return re.sub(_COMMAND, lambda m: "\\u0023" if m[1] is None else f"{m[1]}\\u003a", shown)
+    if not text.isprintable():
+        text = re.sub(_CONTROL, lambda m: f"\\u{ord(m[0]):04x}", text)
+    if "::" not in text and "##" not in text:
+        return text  # as nearly always: the pattern need not be compiled
+    return re.sub(_COMMAND, lambda m: "\\u0023" if m[1] is None else f"{m[1]}\\u003a", text)
 
 
 def line(text: str) -> str:

@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 
 from ocipack.errors import Misuse
 
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_SCP = re.compile(r"(?:[^@/:\s]+@)?(?P<host>\[[0-9a-fA-F:]+\]|[^@/:\s]{2,}):(?!//)(?P<path>[^\s]+)")
-_HOST = re.compile(r"\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
-_NAME = re.compile(r"[^\x00-\x20\x7f-\x9f~^:?*\[\\]+")
-_SECONDS = re.compile(r"[0-9]{1,12}", re.ASCII)
+_COMMIT = r"[0-9a-f]{40}|[0-9a-f]{64}"
+_SCP = r"(?:[^@/:\s]+@)?(?P<host>\[[0-9a-fA-F:]+\]|[^@/:\s]{2,}):(?!//)(?P<path>[^\s]+)"
+_HOST = r"\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?"
+_NAME = r"[^\x00-\x20\x7f-\x9f~^:?*\[\\]+"
+_SECONDS = r"[0-9]{1,12}"
 _LAST_SECOND = 253402300799  # of the year 9999, the last that RFC 3339 can write
 
 
@@ -41,7 +41,7 @@ class Checkout:
     changed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not _COMMIT.fullmatch(self.commit):
+        if not re.fullmatch(_COMMIT, self.commit):
             raise Misuse(f"not a commit: {self.commit[:100]!r}")
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ def ref_name(*, flag: str = "", ci: str = "", checkout: Checkout | None = None) 
 
 def revision(name: str, checkout: Checkout, *, dirty: bool = False) -> str:
     """`<name>@sha1:<commit>` (Flux RFC-0005); the name of a dirty tree ends in `-dirty`."""
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise Misuse(f"not a name of a branch or tag: {name!r}")
     suffix = "-dirty" if dirty else ""
     return f"{name}{suffix}@{checkout.algorithm}:{checkout.commit}"
@@ -80,7 +80,7 @@ def created(*, epoch: str = "", checkout: Checkout | None = None) -> str:
     if not epoch and checkout is None:
         return ""
     text = epoch or str(checkout.time if checkout else 0)
-    if not _SECONDS.fullmatch(text) or int(text) > _LAST_SECOND:
+    if not re.fullmatch(_SECONDS, text) or int(text) > _LAST_SECOND:
         raise Misuse(
             f"not a time: {text[:100]!r}",
             hint="SOURCE_DATE_EPOCH holds seconds since 1970, in digits",
@@ -109,7 +109,7 @@ def public_url(remote: str) -> str:
     """
     scheme, _, _ = remote.partition("://")
     if scheme == remote:
-        match = _SCP.fullmatch(remote)
+        match = re.fullmatch(_SCP, remote)
         if match is None:
             return ""
         scheme, host, port, path = "ssh", match["host"].lower(), None, match["path"]
@@ -120,7 +120,7 @@ def public_url(remote: str) -> str:
         except ValueError:
             return ""
         host = f"[{host}]" if ":" in host else host
-    if scheme.lower() not in _NETWORK or not _HOST.fullmatch(host):
+    if scheme.lower() not in _NETWORK or not re.fullmatch(_HOST, host):
         return ""
     keeps_port = port is not None and scheme.lower() in {"http", "https"}
     shown = "http" if keeps_port and scheme.lower() == "http" else "https"
@@ -134,7 +134,7 @@ _NETWORK = frozenset({"http", "https", "ssh", "git", "git+ssh", "ssh+git"})
 def without_credentials(text: str) -> str:
     """`text` as it is, unless it is a URL with user, password, query or fragment: without them."""
     scheme, mark, rest = text.partition("://")
-    rest = _PASSWORD.sub("", rest if mark else text, count=1)
+    rest = re.sub(_USERINFO, "", rest if mark else text, count=1)
     if not mark:
         return rest
     if scheme.lower() in _NETWORK:
@@ -143,6 +143,6 @@ def without_credentials(text: str) -> str:
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
 
 
-_PASSWORD = re.compile(r"\A(?://)?[^/?#@:\[\s]*:(?![0-9]*(?:[/?#]|\Z))[^@\s]*@")
+_USERINFO = r"\A(?://)?[^/?#@:\[\s]*:(?![0-9]*(?:[/?#]|\Z))[^@\s]*@"
 """`user:password@`, whatever the password holds: a `/`, `?` or `#` in it would end the authority,
 and what stands before it would be shown. What is a port is none."""

@@ -283,17 +283,15 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 _ITEM = r"(?:\\.|[^\]\\-])"
-_ELEMENT = re.compile(
-    rf"\*|\?|\\(.)|\[(\^|(?!\^))((?:{_ITEM}(?:-{_ITEM})?)+)\]|([^\\\[])", re.DOTALL
-)
-_RANGE = re.compile(r"\\?(.)(?:-\\?(.))?", re.DOTALL)
+_ELEMENT = rf"(?s)\*|\?|\\(.)|\[(\^|(?!\^))((?:{_ITEM}(?:-{_ITEM})?)+)\]|([^\\\[])"
+_RANGE = r"(?s)\\?(.)(?:-\\?(.))?"
 
 
 def _elements(pattern: str) -> Iterator[str | None]:
     """The regular expression of each element, `*` for a star, None where it is malformed."""
-    at = 0
+    element, at = re.compile(_ELEMENT), 0
     while at < len(pattern):
-        match = _ELEMENT.match(pattern, at)
+        match = element.match(pattern, at)
         if match is None:
             yield None
             return
@@ -309,7 +307,7 @@ def _elements(pattern: str) -> Iterator[str | None]:
 
 def _class(negated: str, ranges: str) -> str:
     """A character class; a range that is upside down holds nothing, as in Go."""
-    spans = ((m[1], m[2] or m[1]) for m in _RANGE.finditer(ranges))
+    spans = ((m[1], m[2] or m[1]) for m in re.finditer(_RANGE, ranges))
     body = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in spans if low <= high)
     if body:
         return f"[{negated}{body}]"

@@ -14,9 +14,7 @@ from ocipack.errors import IntegrityError, Misuse
 from ocipack.report import Finding, Report, Severity
 from ocipack.tree.limits import DEPTH_LIMIT, PATH_LIMIT, SEGMENT_LIMIT
 
-_CONTROL = r"\x00-\x1f\x7f-\x9f"
-_SEGMENT = rf"(?!\.\.?(?:/|\Z))[^/\\{_CONTROL}\ud800-\udfff]+"
-_NAME = re.compile(rf"{_SEGMENT}(?:/{_SEGMENT})*")
+_FORBIDDEN = r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +148,21 @@ def check_name(name: str) -> None:
     Windows, and Flux refuses it), control characters (they forge listings), what is not UTF-8,
     and more than PATH_LIMIT, SEGMENT_LIMIT or DEPTH_LIMIT.
     """
-    if not _NAME.fullmatch(name):
+    if not _plain(name):
         raise Misuse(f"{_reason(name)}: {shown(name)}")
     raw = name.encode()
     if len(raw) > PATH_LIMIT or name.count("/") >= DEPTH_LIMIT:
         raise Misuse(f"a name longer or deeper than any system takes: {shown(name)}")
     if len(raw) > SEGMENT_LIMIT and any(len(s) > SEGMENT_LIMIT for s in raw.split(b"/")):
         raise Misuse(f"a name with a part of more than {SEGMENT_LIMIT} bytes: {shown(name)}")
+
+
+def _plain(name: str) -> bool:
+    simple = name.isascii() and name.isprintable()
+    if "\\" in name or not (simple or re.search(_FORBIDDEN, name) is None):
+        return False
+    around = f"/{name}/"
+    return not ("//" in around or "/./" in around or "/../" in around)
 
 
 def shown(name: str) -> str:

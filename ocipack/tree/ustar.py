@@ -27,7 +27,7 @@ _CONSTANT = sum(b"%b%b%b%b%b%b" % (_ZERO, _ZERO, _NEVER, _MAGIC, _ZERO, _ZERO)) 
 
 _TYPE_BITS = {REGULAR: 0o100000, DIRECTORY: 0o040000}
 _MAGICS = {b"ustar\x0000": "ustar", b"ustar  \0": "gnu", bytes(8): "v7"}
-_OCTAL = re.compile(rb" *([0-7]+)[ \0]*")
+_OCTAL = rb" *([0-7]+)[ \0]*"
 _KINDS = {
     b"1": "a hard link",
     b"2": "a symbolic link",
@@ -141,17 +141,16 @@ def _judged(name: bytes, kind: bytes, size: int, mode: int) -> Header:
 
 
 def _number(field: bytes, head: Header) -> int:
-    match = _OCTAL.fullmatch(field)
+    match = re.fullmatch(_OCTAL, field)
     if match is None:
         raise IntegrityError(f"tar: not a number in the header of {head.label}: {field!r}")
     return int(match[1], 8)
 
 
-_RECORD = re.compile(rb"([1-9][0-9]{0,8}) ([^=\n\0]+)=")
-_HARMLESS = re.compile(
-    rb"(?:[amc]time|[ug]id|[ug]name|comment|SCHILY\.(?:dev|ino|nlink|fflags|xattr\..*|acl\..*)"
-    rb"|LIBARCHIVE\.(?:creationtime|xattr\..*)|RHT\..*)",
-    re.DOTALL,
+_RECORD = rb"([1-9][0-9]{0,8}) ([^=\n\0]+)="
+_HARMLESS = (
+    rb"(?s)(?:[amc]time|[ug]id|[ug]name|comment|SCHILY\.(?:dev|ino|nlink|fflags|xattr\..*|acl\..*)"
+    rb"|LIBARCHIVE\.(?:creationtime|xattr\..*)|RHT\..*)"
 )
 
 
@@ -162,9 +161,9 @@ def pax_path(data: bytes) -> bytes | None:
     changes content or place in another way (size, linkpath, sparse maps, character sets).
     """
     found: dict[bytes, bytes] = {}
-    at = 0
+    record, at = re.compile(_RECORD), 0
     while at < len(data):
-        match = _RECORD.match(data, at)
+        match = record.match(data, at)
         end = at + int(match[1]) if match else 0
         if match is None or end > len(data) or end <= match.end() or data[end - 1 : end] != b"\n":
             raise IntegrityError("tar: a malformed pax record")
@@ -175,6 +174,6 @@ def pax_path(data: bytes) -> bytes | None:
         at = end
     path = found.pop(b"path", None)
     for keyword in found:
-        if not _HARMLESS.fullmatch(keyword):
+        if not re.fullmatch(_HARMLESS, keyword):
             raise IntegrityError(f"tar: a pax record that we do not read: {keyword[:100]!r}")
     return path

@@ -10,7 +10,6 @@ from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.packing import Packed, Packing, packed, packing_options
 from ocipack.cli.places import opened, place
-from ocipack.copy import copy
 from ocipack.errors import Misuse, Rejected
 from ocipack.files.workspace import Workspace
 from ocipack.oci.location import Location
@@ -69,6 +68,8 @@ def _deliver(app: App, done: Packed, where: Location) -> None:
     expected = where.reference.digest
     if expected is not None and expected != done.artifact.root.digest:
         raise Rejected(f"{where}: the tree packs to {done.artifact.root.digest}")
+    from ocipack.copy import copy  # noqa: PLC0415 - start-up, where nothing is copied
+
     with opened(app, where, write=True) as store, app.console.stage("copy") as stage:
         copied = copy(done.artifact, store, done.artifact.root)
         stage.say(f"{copied.copied} written, {copied.skipped} there already")
