@@ -7,15 +7,16 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ocipack.errors import Misuse
-from ocipack.oci.reference import Reference
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ocipack.oci.reference import Reference
     from ocipack.stores.http.settings import Proxies
     from ocipack.stores.registry.registries import Registries
     from ocipack.stores.registry.store import RegistryStore
@@ -62,6 +63,8 @@ class Connections:
 
     @cached_property
     def _registries(self) -> Registries:
+        from pathlib import Path  # noqa: PLC0415 - start-up
+
         from ocipack.stores.auth.config import Credentials  # noqa: PLC0415 - start-up
         from ocipack.stores.auth.helper import Helpers  # noqa: PLC0415 - start-up
         from ocipack.stores.http.settings import Settings  # noqa: PLC0415 - start-up
@@ -81,6 +84,8 @@ class Connections:
         return Registries(Transport(settings, debug=debug, sent=self.sent), credentials)
 
     def _home(self) -> Path | None:
+        from pathlib import Path  # noqa: PLC0415 - start-up
+
         home = self.environment.get("HOME")
         return Path(home) if home else None
 
@@ -91,6 +96,8 @@ class Connections:
 
     def _files(self) -> list[Path]:
         """The files that may hold credentials, in the order of docker's and podman's tools."""
+        from pathlib import Path  # noqa: PLC0415 - start-up
+
         said, home = self.environment, self._home()
         found = [Path(said["DOCKER_CONFIG"]) / "config.json"] if said.get("DOCKER_CONFIG") else []
         if not found and home:

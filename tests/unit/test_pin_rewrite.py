@@ -214,7 +214,7 @@ def test_one_change_that_does_harm_among_many_is_found_by_few_readings(
     assert count < 30
     monkeypatch.setattr("ocipack.pin.rewrite.READINGS", 4)
     found, new = rewritten(text)
-    assert 0 < len(new.refused) < 500
+    assert 1 < len(new.refused) < 500
     assert found.count("@") == len(new.done)
 
 
