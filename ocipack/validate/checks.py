@@ -20,12 +20,15 @@ from ocipack.validate.sizes import sizes
 from ocipack.validate.variables import patient
 
 
-def checks(schemas: SchemaCheck) -> tuple[Callable[[Resource], Iterable[Finding]], ...]:
+def checks(
+    schemas: SchemaCheck, *, variables: bool = True
+) -> tuple[Callable[[Resource], Iterable[Finding]], ...]:
     """Every rule about single objects; `schemas` knows the target version and custom kinds.
 
-    Those that judge values know that Flux has not put in variables yet.
+    With `variables` those that judge values know that Flux has not put in variables yet.
     """
     apis = schemas.apis
     lists = ListCheck(apis)
-    values = (patient(rule) for rule in (schemas, names, kinds))
-    return apis, *values, lists, placed(apis), read_only, sizes
+    values = (schemas, names, kinds)
+    waiting = (patient(rule) for rule in values) if variables else values
+    return apis, *waiting, lists, placed(apis), read_only, sizes

@@ -21,6 +21,7 @@ PLAINTEXT = "secret-plaintext"
 CIPHERTEXT = "secret-ciphertext"
 
 _MARK = "ENC[AES256_GCM,"
+_FILE = re.compile(r'"mac": "ENC\[|\bmac: ENC\[|sops_mac=ENC\[|\[sops\]')
 _PLACEHOLDER = re.compile(
     r"\$\{[A-Za-z_]\w*\}"  # Flux or envsubst put a value here; a default would be in the clear
     r"|\$\([A-Za-z_]\w*\)"
@@ -57,9 +58,25 @@ def plaintext(resource: Resource) -> Iterator[Finding]:
 
 def ciphertext(resource: Resource) -> Iterator[Finding]:
     """No object carries SOPS ciphertext after rendering."""
+    return _ciphertext(resource, files=True)
+
+
+def undecryptable(resource: Resource) -> Iterator[Finding]:
+    """No object carries SOPS ciphertext that a kustomize-controller with a key would leave.
+
+    It decrypts objects that are SOPS documents, and in `data` of Secrets whole SOPS files, which
+    it knows by their marks (internal/decryptor, DecryptResource).
+    """
+    return iter(()) if "sops" in resource.value else _ciphertext(resource, files=False)
+
+
+def _ciphertext(resource: Resource, *, files: bool) -> Iterator[Finding]:
     secret = resource.api_version == "v1" and resource.kind == "Secret"
     for pointer, value in _texts(resource.value, ""):
-        if _is_encrypted(value, encoded=secret and pointer.startswith("/data/")):
+        encoded = secret and pointer.startswith("/data/")
+        if encoded and not files and _FILE.search(_decoded(value)):
+            continue
+        if _is_encrypted(value, encoded=encoded):
             yield finding(
                 CIPHERTEXT,
                 "SOPS ciphertext is left after rendering",

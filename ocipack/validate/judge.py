@@ -21,6 +21,7 @@ from ocipack.validate.checks import checks
 from ocipack.validate.options import Options
 from ocipack.validate.schema import SchemaCheck
 from ocipack.validate.sizes import sizes
+from ocipack.validate.variables import patient
 from ocipack.validate.verdict import Known, Shape, Verdict
 
 UNREADABLE: Final = "yaml-unreadable"
@@ -48,11 +49,13 @@ class Judge:
     _rules: tuple[Rule, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        flux = self.options.dialect is Dialect.FLUX
+        pinned = _demoted(images.pinned, Severity.NOTE, images.DIGEST)
         self._rules = (
-            objects.identity,
-            *(rule for rule in checks(self.schemas) if rule is not sizes),
+            objects.identity_before_hooks,
+            *(rule for rule in checks(self.schemas, variables=flux) if rule is not sizes),
             _demoted(confidential.plaintext, Severity.WARNING),
-            _demoted(images.pinned, Severity.NOTE, images.DIGEST),
+            patient(pinned) if flux else pinned,
         )
 
     def file(self, data: bytes, *, named: bool) -> Verdict:
@@ -103,7 +106,7 @@ class Judge:
             for rule in self._rules:
                 yield from rule(resource)
             yield from sizes(resource)
-            yield from _unencrypted(resource)
+            yield from _UNDECRYPTABLE(resource)
         yield from objects.duplicates(every)
 
     def _document(self, document: Document, verdict: Verdict, *, odd: bool) -> None:
@@ -152,7 +155,7 @@ class Judge:
         rules = self._rules
         if len(chunk) > _SMALL or b"&" in chunk:
             rules = (*rules, sizes)
-        return (*rules, _unencrypted) if _SOPS in chunk else rules
+        return (*rules, _UNDECRYPTABLE) if _SOPS in chunk else rules
 
     def _resource(
         self, resource: Resource, rules: tuple[Rule, ...], verdict: Verdict
@@ -221,12 +224,7 @@ def _demoted(rule: Rule, severity: Severity, only: str = "") -> Rule:
     return milder
 
 
-_ENCRYPTED: Final = _demoted(confidential.ciphertext, Severity.WARNING)
-
-
-def _unencrypted(resource: Resource) -> Iterable[Finding]:
-    """Ciphertext in an object that is no SOPS document, so that nobody will decrypt it."""
-    return () if "sops" in resource.value else _ENCRYPTED(resource)
+_UNDECRYPTABLE: Final = _demoted(confidential.undecryptable, Severity.WARNING)
 
 
 def _retold(resource: Resource, document: Document) -> bool:

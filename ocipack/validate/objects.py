@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from ocipack.k8s.resource import Identity, Resource
 from ocipack.report import Finding, Severity
@@ -52,6 +53,26 @@ def identity(resource: Resource) -> Iterator[Finding]:
                 hint="the cluster drops or refuses an object without it; quote what looks like a "
                 "number or a truth value",
             )
+
+
+_HOOKS = ("argocd.argoproj.io/hook", "helm.sh/hook")
+
+
+def identity_before_hooks(resource: Resource) -> Iterator[Finding]:
+    """`identity`, but for a hook with `generateName`, which Argo CD creates under a new name.
+
+    Flux has no hooks, and does not deliver such an object: so it is not passed over in silence.
+    """
+    metadata = resource.metadata
+    annotations = metadata.get("annotations")
+    generated = isinstance(metadata.get("generateName"), str) and metadata["generateName"]
+    hook = isinstance(annotations, Mapping) and any(name in annotations for name in _HOOKS)
+    for found in identity(resource):
+        if generated and hook and found.pointer.endswith("/metadata/name"):
+            message = "a hook without a name: Argo CD makes one, Flux does not deliver it"
+            yield replace(found, message=message, severity=Severity.NOTE, hint="")
+        else:
+            yield found
 
 
 def duplicates(resources: Iterable[Resource]) -> Iterator[Finding]:

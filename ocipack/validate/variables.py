@@ -21,8 +21,8 @@ Rule = Callable[[Resource], Iterable[Finding]]
 HINT: Final = "kustomize-controller may put another value there (postBuild): judged as it stands"
 
 _VALUES: Final = frozenset(
-    {"invalid-format", "invalid-name", "out-of-range", "pattern-mismatch", "schema-combination"}
-    | {"secret-content", "unsupported-value", "wrong-type"}
+    {"image-malformed", "invalid-format", "invalid-name", "out-of-range", "pattern-mismatch"}
+    | {"schema-combination", "secret-content", "unsupported-value", "wrong-type"}
 )
 """The rules about what a value is. A field that does not exist will not exist later either."""
 
