@@ -7,7 +7,6 @@ import os
 import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import click
@@ -88,7 +87,7 @@ def _seen_from(base: str) -> str:
     GitHub counts from the workspace, wherever in it the command runs; others from there.
     """
     try:
-        here = str(Path.cwd())
+        here = os.getcwd()  # noqa: PTH109 - start-up
     except OSError:  # it was removed under us
         return base
     there = posixpath.normpath(posixpath.join(here, base))

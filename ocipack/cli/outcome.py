@@ -14,11 +14,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ocipack.errors import Misuse, OcipackError, Rejected, Unavailable
 from ocipack.report import Finding, Report
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORMATS = {
     "text": "plain_text",
@@ -105,7 +107,11 @@ class Output:
                 f"not an output: {text!r}",
                 hint=f"write FORMAT or FORMAT=PATH with one of {', '.join(FORMATS)}",
             )
-        return cls(name, Path(path) if path else None)
+        if not path:
+            return cls(name)
+        from pathlib import Path  # noqa: PLC0415 - start-up
+
+        return cls(name, Path(path))
 
     def put(self, result: Result) -> None:
         """Write `result` in this form; Unavailable if the file cannot be written."""

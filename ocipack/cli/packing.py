@@ -6,7 +6,6 @@ import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Event, Thread
 from typing import Any, TypeVar
 
@@ -134,9 +133,10 @@ def packed(app: App, workspace: Workspace, directory: str, how: Packing) -> Pack
     Warnings are printed at once. Rejected for a tree that git says differs from its commit,
     unless that is allowed.
     """
-    app.base = directory if Path(directory).is_dir() else posixpath.dirname(directory)
+    alone = not os.path.isdir(directory)  # noqa: PTH112 - start-up, as all paths here
+    app.base = posixpath.dirname(directory) if alone else directory
     with app.console.stage("pack") as stage:
-        looking = _Looking(directory if Path(directory).is_dir() else str(Path(directory).parent))
+        looking = _Looking(app.base or ".")
         left_out = ignore.defaults("\n".join([f"/{ignore.PROJECT_FILE}", *how.ignored]))
         try:
             found = snapshot(directory, left_out=left_out, symlinks=how.symlinks)
@@ -145,7 +145,10 @@ def packed(app: App, workspace: Workspace, directory: str, how: Packing) -> Pack
         facts = [found.report, _arrival(found.tree)]
 
         def said() -> Mapping[str, str]:
-            annotations, about = _annotations(directory, looking.found(), left_out, how)
+            dirt = _dirt(looking.found(), left_out, posixpath.basename(directory) if alone else "")
+            if dirt and not how.allow_dirty:
+                raise _dirty(directory, dirt)
+            annotations, about = _annotations(looking.found(), how, dirty=bool(dirt))
             facts.append(about)
             return annotations
 
@@ -195,23 +198,23 @@ class _Looking(Thread):
         raise self._ended or RuntimeError("git was not asked")
 
 
+def _dirt(found: git.Found, left_out: ignore.Matcher, only: str) -> tuple[str, ...]:
+    """What is packed and differs from the commit; of a single file, `only` that counts."""
+    dirt = found.checkout.dirt(left_out) if found.checkout is not None else ()
+    return tuple(name for name in dirt if not only or name == only)
+
+
 def _annotations(
-    directory: str, found: git.Found, left_out: ignore.Matcher, how: Packing
+    found: git.Found, how: Packing, *, dirty: bool
 ) -> tuple[Mapping[str, str], Report]:
     """What the manifest says of where it comes from, and what was found on the way."""
     given = pairs(how.annotations, "--annotation")
-    root = Path(directory)
-    alone = not root.is_dir()
     checkout = found.checkout
     findings: list[Finding] = [] if _says_all(how) else list(found.report.findings)
     revision = how.revision if "@" in how.revision else ""
-    dirt = checkout.dirt(left_out) if checkout is not None else ()
-    dirt = tuple(name for name in dirt if not alone or name == root.name)
-    if dirt and not how.allow_dirty:
-        raise _dirty(directory, dirt)
     if checkout is not None and not revision:
         name = origin.ref_name(flag=how.revision, ci=_ci_name(), checkout=checkout)
-        revision = origin.revision(name, checkout, dirty=bool(dirt))
+        revision = origin.revision(name, checkout, dirty=dirty)
     source = origin.source(given=[how.source, *_ci_sources()], checkout=checkout)
     if checkout is not None and not source:
         findings.append(_no_source(checkout))

@@ -10,7 +10,6 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from ocipack.errors import Misuse
 
@@ -114,6 +113,8 @@ def public_url(remote: str) -> str:
             return ""
         scheme, host, port, path = "ssh", match["host"].lower(), None, match["path"]
     else:
+        from urllib.parse import urlsplit  # noqa: PLC0415 - start-up, where there is no remote
+
         try:
             parts = urlsplit(remote)
             host, port, path = parts.hostname or "", parts.port, parts.path
