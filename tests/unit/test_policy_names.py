@@ -9,6 +9,7 @@ import pytest
 
 from ocipack.errors import Misuse
 from ocipack.oci.reference import Reference
+from ocipack.trust.policy.conditions import Condition
 from ocipack.trust.policy.names import Glob
 
 D = "sha256:" + "ab" * 32
@@ -103,6 +104,18 @@ def test_what_is_covered(glob: str, name: str, covered: bool) -> None:  # noqa: 
 def test_what_is_no_glob(text: str) -> None:
     with pytest.raises(Misuse):
         Glob(text)
+
+
+def test_no_name_takes_long() -> None:
+    """Each of these would keep a reader that tries all ways busy for longer than anyone waits."""
+    name = Reference.parse("r.example.com/" + "a" * 250)
+    assert not Glob("r.example.com/" + "*a" * 100 + "b").covers(name)
+    assert Glob("r.example.com/" + "*a" * 100).covers(name)
+    deep = Reference.parse("r.example.com/" + "/".join("a" * 120))
+    assert not Glob("r.example.com/" + "**/" * 60 + "b").covers(deep)
+    assert Glob("r.example.com/" + "**/" * 60 + "a").covers(deep)
+    assert not Glob("**a" * 60 + "b", foreign=True).covers(name)
+    assert not Condition("like", "*a" * 100 + "b").holds("a" * 4000)
 
 
 REAL = json.loads(

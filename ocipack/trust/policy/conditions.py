@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ocipack.errors import Misuse
+from ocipack.trust.policy.wildcards import Pattern, literal, star
 
 Scalar = str | int | float | bool | None
 
@@ -24,7 +25,6 @@ OPERATORS = ("equals", "oneOf", "like", "contains", "atLeast", "atMost")
 
 _LONGEST = 1000
 _MOST = 100
-_STARS = 4  # trying all ways to split a text takes its length to this power
 _TEXT = 4096
 _POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)+")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
@@ -102,28 +102,26 @@ def _is_number(value: object) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _pattern(glob: str) -> re.Pattern[str]:
+def _pattern(glob: str) -> Pattern:
     pieces = re.split(r"(\*+)", glob)
-    meaning = {"*": "[^/]*"}
-    return re.compile(
-        "".join(
-            meaning.get(piece, ".*") if piece.startswith("*") else re.escape(piece)
+    known = {"*": star("/")}
+    return Pattern(
+        [
+            one
             for piece in pieces
-        ),
-        re.DOTALL,
+            for one in (known.get(piece) or (star("") if piece[:1] == "*" else literal(piece)))
+        ]
     )
 
 
 def _like(found: object, glob: Any) -> bool:
-    return isinstance(found, str) and len(found) <= _TEXT and bool(_pattern(glob).fullmatch(found))
+    return isinstance(found, str) and len(found) <= _TEXT and _pattern(glob).matches(found)
 
 
 _OPERANDS: dict[str, Callable[[Any], bool]] = {
     "equals": _is_scalar,
     "oneOf": lambda v: isinstance(v, tuple) and 0 < len(v) <= _MOST and all(map(_is_scalar, v)),
-    "like": lambda v: (
-        isinstance(v, str) and 0 < len(v) <= _LONGEST and len(re.findall(r"\*+", v)) <= _STARS
-    ),
+    "like": lambda v: isinstance(v, str) and 0 < len(v) <= _LONGEST,
     "contains": _is_scalar,
     "atLeast": _is_number,
     "atMost": _is_number,

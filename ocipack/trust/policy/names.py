@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 
 from ocipack.errors import Misuse
 from ocipack.oci.reference import Reference
+from ocipack.trust.policy.wildcards import Pattern, Piece, directories, literal, some, star
 
 EVERYTHING = "**"
 
@@ -44,17 +45,19 @@ class Glob:
 
     text: str
     foreign: bool = False
-    _pattern: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+    _pattern: Pattern | None = field(init=False, repr=False, compare=False)
+    _digest: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.text or len(self.text) > _LONGEST:
             raise Misuse(f"a glob has 1 to {_LONGEST} characters")
+        pieces, digest = None, ""
         if self.foreign:
-            text = _foreign(self.text)
-        else:
-            text = "" if self.text == EVERYTHING else _own(self.text)
-        pattern = re.compile(text, re.DOTALL) if text else None
-        object.__setattr__(self, "_pattern", pattern)
+            pieces = _foreign(self.text)
+        elif self.text != EVERYTHING:
+            pieces, digest = _own(self.text)
+        object.__setattr__(self, "_pattern", None if pieces is None else Pattern(pieces))
+        object.__setattr__(self, "_digest", digest)
 
     def covers(self, reference: Reference) -> bool:
         """Whether `reference`, as it was asked for, is one of these names."""
@@ -64,12 +67,12 @@ class Glob:
         tag = reference.tag or ("" if reference.digest else "latest")
         digest = f"@{reference.digest}" if reference.digest else ""
         if not self.foreign:
-            said = f"{registry}/{repository}:{tag}{digest}"
-            return self._pattern.fullmatch(said) is not None
+            named = self._pattern.matches(f"{registry}/{repository}:{tag}")
+            return named and self._digest in ("", digest)
         bare = f"{'index.docker.io' if registry == 'docker.io' else registry}/{repository}"
         written = f"{bare}:{reference.tag}" if reference.tag else bare
         whole = bare + digest if digest else f"{bare}:{tag}"
-        return any(self._pattern.fullmatch(text) for text in (whole, written + digest))
+        return any(self._pattern.matches(text) for text in (whole, written + digest))
 
 
 def _settled(registry: str, repository: str) -> tuple[str, str]:
@@ -97,7 +100,8 @@ def _short(host: str) -> str:
         return host
 
 
-def _own(text: str) -> str:
+def _own(text: str) -> tuple[list[Piece], str]:
+    """The pieces of a glob in our own dialect, and the digest it names."""
     match = re.fullmatch(_GLOB, text)
     if match is None:
         raise Misuse(
@@ -118,27 +122,23 @@ def _own(text: str) -> str:
             hint="** stands for whole components: team/**, or team/**/app",
         )
     registry, path = _settled(registry, path)
-    tag = "[^@]*" if match["tag"] is None else _stars(match["tag"], "[^@]*")
-    if match["tag"] is not None and not match["tag"].strip("*"):
-        tag = "[^@]+"
-    digest = r"(?:@.*)?" if match["digest"] is None else re.escape(f"@{match['digest']}")
-    return f"{_stars(registry, '[^./:]*')}/{_components(path)}:{tag}{digest}"
+    tag = match["tag"]
+    ending = star("") if tag is None else _stars(tag, "") if tag.strip("*") else some("")
+    pieces = [*_stars(registry, "./:"), *literal("/"), *_components(path), *literal(":"), *ending]
+    return pieces, f"@{match['digest']}" if match["digest"] else ""
 
 
-def _components(path: str) -> str:
-    """The pattern of a repository."""
-    parts = path.split("/")
-    out = ""
-    for i, part in enumerate(parts):
-        last = i == len(parts) - 1
-        if part != "**":
-            out += _stars(part, "[^/:@]*") + ("" if last else "/")
-        else:
-            out += "[^:@]+" if last else "(?:[^/:@]+/)*"
-    return out
+def _components(path: str) -> list[Piece]:
+    """The pieces of a repository."""
+    *above, last = path.split("/")
+    out: list[Piece] = []
+    for part in above:
+        out += directories() if part == "**" else [*_stars(part, "/:@"), *literal("/")]
+    return out + (some(":@") if last == "**" else _stars(last, "/:@"))
 
 
-def _foreign(text: str) -> str:
+def _foreign(text: str) -> list[Piece]:
+    """The pieces of a glob in the dialect of ClusterImagePolicy."""
     if not re.fullmatch(_FOREIGN, text):
         raise Misuse(f"not a glob of ClusterImagePolicy: {text!r}")
     text = {"*": "index.docker.io/library/*", "*/*": "index.docker.io/*/*"}.get(text, text)
@@ -147,10 +147,13 @@ def _foreign(text: str) -> str:
         settled, _ = _settled(host, "")
         host = "index.docker.io" if settled == "docker.io" else settled
     pieces = re.split(r"(\*\*|\*)", host.lower() + slash + rest if slash else text)
-    known = {"**": ".*", "*": "[^/]*"}
-    return "".join(known.get(piece, re.escape(piece)) for piece in pieces)
+    known = {"**": star(""), "*": star("/")}
+    return [one for piece in pieces for one in known.get(piece) or literal(piece)]
 
 
-def _stars(text: str, star: str) -> str:
-    """`text` with `star` for each run of stars: one run has one meaning, and takes linear time."""
-    return star.join(re.escape(piece) for piece in re.split(r"\*+", text))
+def _stars(text: str, but: str) -> list[Piece]:
+    """The pieces of `text`, in which a run of stars stands for characters not in `but`."""
+    pieces = re.split(r"(\*+)", text)
+    return [
+        one for piece in pieces for one in (star(but) if piece.startswith("*") else literal(piece))
+    ]
