@@ -271,6 +271,22 @@ def test_an_annotation_of_the_same_name_sets_no_label() -> None:
     assert made(tree, value, "/metadata/annotations/l") == "kustomization.yaml:2:24"
 
 
+def test_kustomize_gives_no_namespace_to_kinds_without_one() -> None:
+    """A ClusterRole that has one has it from its own file, even if it is the same."""
+    role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n"
+    role += "metadata: {name: a, namespace: shop}\n"
+    pod = POD.replace("{name: a}", "{name: a, namespace: shop}")
+    tree = {
+        "kustomization.yaml": "namespace: shop\nresources: [role.yaml, pod.yaml]\n",
+        "role.yaml": role,
+        "pod.yaml": pod,
+    }
+    metadata = {"metadata": {"name": "a", "namespace": "shop"}}
+    is_role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", **metadata}
+    assert made(tree, is_role, "/metadata/namespace") == "role.yaml:3:32"
+    assert made(tree, IS | metadata, "/metadata/namespace") == "kustomization.yaml:1:12"
+
+
 def test_an_image_that_had_the_name_already_was_not_renamed() -> None:
     value = IS | {"spec": {"image": "oth:1"}}
     images = "resources: [a.yaml]\nimages:\n- {name: img, newName: oth}\n"

@@ -23,6 +23,14 @@ from ocipack.validate.trace.spots import ABSENT, Said, Spot, Tokens, follow
 
 _LABELS: Final = ("labels", "matchLabels", "selector")
 _SCALED: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+_PLACELESS: Final = frozenset(
+    {"CSIDriver", "CSINode", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding"}
+    | {"CustomResourceDefinition", "IngressClass", "MutatingWebhookConfiguration", "Namespace"}
+    | {"Node", "PersistentVolume", "PodSecurityPolicy", "PriorityClass", "RuntimeClass"}
+    | {"StorageClass", "ValidatingWebhookConfiguration", "VolumeAttachment"}
+)
+"""Kinds that kustomize gives no namespace to; others get one, cluster-wide or not (seen, 5.5)."""
+
 _DATA: Final = 2  # tokens of /data/KEY
 
 
@@ -106,9 +114,12 @@ def fields(
             if said.get("name") in known and said.get("count") == str(value):
                 yield Said(layer.spot(entry.get("count") or entry), resource.kind in _SCALED)
     if tokens[-1] == "namespace" or (resource.kind == "Namespace" and tokens[-1] == "name"):
+        own = tokens == ("metadata", "namespace")
+        if own and resource.kind in _PLACELESS:
+            return  # the object says it itself, or a patch
         node = layer.root.get("namespace")
         if isinstance(node, Scalar) and node.text == value:
-            yield Said(layer.spot(node), tokens == ("metadata", "namespace"))
+            yield Said(layer.spot(node), own)
 
 
 def _labels(layer: Layer, tokens: Tokens, value: Any) -> Iterator[Said]:
