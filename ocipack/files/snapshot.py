@@ -82,7 +82,7 @@ def _refusal(report: Report) -> Rejected:
     )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Walk:
     """One pass over a directory; gathers, and leaves judging to `snapshot`."""
 
@@ -221,7 +221,7 @@ class _Walk:
         self.findings.append(Finding(rule, message, file=printable(name)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Place:
     """A directory: its name in the tree, where it really is, the directories around it."""
 

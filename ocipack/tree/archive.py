@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import deflate
@@ -83,8 +84,10 @@ class Archive:
         self._started = True
         whole, content, size, tar_size = hashlib.sha256(), hashlib.sha256(), 0, 0
         for block in _members(_tar(self._entries)):
-            content.update(block)
+            hashing = Thread(target=content.update, args=(block,))  # outside of Python's lock
+            hashing.start()
             member = self._compress(block)
+            hashing.join()
             whole.update(member)
             size += len(member)
             tar_size += len(block)

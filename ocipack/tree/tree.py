@@ -14,6 +14,9 @@ from ocipack.errors import IntegrityError, Misuse
 from ocipack.report import Finding, Report, Severity
 from ocipack.tree.limits import DEPTH_LIMIT, PATH_LIMIT, SEGMENT_LIMIT
 
+_SHORT = min(PATH_LIMIT, SEGMENT_LIMIT, DEPTH_LIMIT)
+"""Characters that cannot be too many bytes, nor too deep."""
+
 _FORBIDDEN = r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]"
 
 
@@ -90,7 +93,7 @@ class Tree:
     @property
     def size(self) -> int:
         """Bytes of all contents."""
-        return sum(file.size for file in self.files.values())
+        return sum([file.size for file in self.files.values()])
 
     def entries(self) -> Iterator[Entry]:
         """The files as whoever reads an archive gets them."""
@@ -148,6 +151,8 @@ def check_name(name: str) -> None:
     Windows, and Flux refuses it), control characters (they forge listings), what is not UTF-8,
     and more than PATH_LIMIT, SEGMENT_LIMIT or DEPTH_LIMIT.
     """
+    if len(name) < _SHORT and name.isascii() and _plain(name):
+        return
     if not _plain(name):
         raise Misuse(f"{_reason(name)}: {shown(name)}")
     raw = name.encode()

@@ -25,6 +25,8 @@ _ZERO, _NEVER, _MAGIC = b"0000000\0", b"00000000000\0", b"ustar\x0000"
 _CONSTANT = sum(b"%b%b%b%b%b%b" % (_ZERO, _ZERO, _NEVER, _MAGIC, _ZERO, _ZERO)) + 8 * 32
 """What every header adds to its checksum, which counts itself as eight spaces."""
 
+_PADDING = bytes(BLOCK)
+_MODES = {False: b"0000644\0", True: b"0000755\0"}
 _TYPE_BITS = {REGULAR: 0o100000, DIRECTORY: 0o040000}
 _MAGICS = {b"ustar\x0000": "ustar", b"ustar  \0": "gnu", bytes(8): "v7"}
 _OCTAL = rb" *([0-7]+)[ \0]*"
@@ -42,16 +44,16 @@ _KINDS = {
 def header(name: str, *, size: int, executable: bool) -> bytes:
     """The block or blocks before a file's content, or of a directory if `name` ends in a slash."""
     directory = name.endswith("/")
-    mode = b"0000755\0" if directory or executable else b"0000644\0"
+    mode = _MODES[directory or executable]
     kind = DIRECTORY if directory else REGULAR
     raw = name.encode()
-    prefix, last = _split(raw)
+    prefix, last = _split(raw) if len(raw) > _NAME else (b"", raw)
     if last and raw.isascii():
         return _block(last, mode, size, kind, prefix)
     record = _record(raw)
     stand_in = name.encode("ascii", "replace").replace(b"?", b"_")[:_NAME].rstrip(b"/")
     return (
-        _block(_EXTENDED, b"0000644\0", len(record), PAX, b"")
+        _block(_EXTENDED, _MODES[False], len(record), PAX, b"")
         + record
         + padding(len(record))
         + _block(stand_in, mode, size, kind, b"")
@@ -60,13 +62,11 @@ def header(name: str, *, size: int, executable: bool) -> bytes:
 
 def padding(size: int) -> bytes:
     """What fills the last block of `size` bytes of content."""
-    return bytes(-size % BLOCK)
+    return _PADDING[: -size % BLOCK]
 
 
 def _split(raw: bytes) -> tuple[bytes, bytes]:
     """Cut a long name into prefix and name at the last slash that fits, as Go does."""
-    if len(raw) <= _NAME:
-        return b"", raw
     cut = raw.rfind(b"/", 0, min(_PREFIX + 1, len(raw) - 1))
     if cut <= 0 or len(raw) - cut - 1 > _NAME:
         return b"", b""
