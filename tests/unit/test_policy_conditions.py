@@ -9,6 +9,7 @@ import pytest
 from ocipack.errors import Misuse
 from ocipack.trust.policy.age import Floor, Version, moment
 from ocipack.trust.policy.conditions import ABSENT, Condition, Field, at
+from ocipack.trust.policy.wildcards import Pattern, literal, star
 
 DOCUMENT = {"a": {"b/c": [1, {"~": True}]}, "list": ["x", 2], "": 0, "text": "v1", "null": None}
 
@@ -107,6 +108,12 @@ def test_a_pointer(pointer: str, found: object) -> None:
 def test_what_is_no_pointer(pointer: str) -> None:
     with pytest.raises(Misuse, match="not a JSON pointer"):
         Field(pointer, Condition("equals", 1))
+
+
+def test_what_is_remembered_of_characters_is_bounded() -> None:
+    pattern = Pattern([*literal("a"), *star("/")])
+    assert pattern.matches("a" + "".join(map(chr, range(256, 2256))))
+    assert len(pattern._moves) <= 256  # noqa: SLF001 - nothing else shows it
 
 
 ORDER = [  # semver.org, 2.0.0, §11, and its own examples

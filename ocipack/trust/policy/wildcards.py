@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 LITERAL, ONE, STAR, BELOW, INSIDE = range(5)
+MEMO = 256
+"""Characters whose moves a pattern remembers; then remembering starts anew."""
+
 _OUTSIDE = ":@"
 
 
@@ -64,6 +67,8 @@ class Pattern:
         for character in text:
             moves = self._moves.get(character)
             if moves is None:
+                if len(self._moves) >= MEMO:
+                    self._moves.clear()
                 moves = self._moves[character] = self._move(character)
             state = self._settled((state & moves[0]) << 1 | state & moves[1])
             if not state:
