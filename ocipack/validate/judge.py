@@ -32,6 +32,7 @@ _MARKS: Final = (b"apiVersion", b"kind")
 _COMMENTS: Final = re.compile(rb"(?:[ \t]*(?:(?:---|\.\.\.)?[ \t]*(?:#[^\n]*)?)\r?(?:\n|\Z))*\Z")
 _CLAIM: Final = re.compile(rb"""^[ \t{,]*["']?(?:apiVersion|kind)["']?[ \t]*:""", re.MULTILINE)
 _SMALL: Final = 64 * 1024  # bytes of text that without aliases are no object over any limit
+_TEMPLATE: Final = "an unrendered template? {% … %} is no YAML; --ignore leaves files out"
 _SOPS: Final = b"ENC[AES256_GCM,"
 
 Rule = Callable[[Resource], Iterable[Finding]]
@@ -204,7 +205,7 @@ def _unreadable(error: YamlError, piece: Piece, verdict: Verdict) -> None:
         re.sub(r"^line \d+, column \d+: ", "", str(error)),
         line=error.line,
         column=error.column,
-        hint=error.hint,
+        hint=error.hint or (_TEMPLATE if b"{%" in piece.chunk else ""),
     )
     if piece.fault or piece.chunk.startswith(WIDE) or _CLAIM.search(piece.chunk):
         verdict.claims += 1

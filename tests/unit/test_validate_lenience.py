@@ -86,3 +86,12 @@ def test_kustomize_controller_decrypts_whole_files_in_data_of_secrets(text: str)
 def test_it_leaves_a_part_of_a_file_as_it_is() -> None:
     encoded = base64.b64encode(f"a: {ENC}".encode()).decode()
     assert built(secret(data={"a": encoded})) == [("secret-ciphertext", "warning")]
+
+
+def test_a_template_is_wrong_and_said_to_be_one() -> None:
+    text = "apiVersion: v1\nkind: Pod\nspec:\n  {% for a in b %}\n  - {{ a }}\n  {% endfor %}\n"
+    (found,) = Judge(Options(), check()).file(text.encode(), named=False).findings
+    assert found.rule == "yaml-unreadable"
+    assert "template" in found.hint
+    (found,) = Judge(Options(), check()).file(b"kind: Pod\nspec: %\n", named=False).findings
+    assert not found.hint
