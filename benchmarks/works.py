@@ -15,6 +15,7 @@ Work = Callable[[Setting], Iterator[str]]
 MANY = 50
 SLOW = "20ms"
 _FACTS = ("--source", "https://example.com/site", "--revision", "main@sha1:" + "0" * 40)
+_PACK_NEEDS = "import click, deflate, hashlib, json"
 _VERIFY_NEEDS = (
     "import click, urllib3\n"
     "from cryptography.hazmat.primitives import serialization\n"
@@ -50,6 +51,7 @@ def pack(setting: Setting) -> Iterator[str]:
                 *(find("flux"), "build", "artifact", "--path", site, "--output", str(made)),
             ],
             "ocipack pack": ocipack("pack", site),
+            "python, imports alone": [sys.executable, "-c", _PACK_NEEDS],
             "ocipack pack --to ocidir://": lambda: ocipack(
                 "pack", site, "--to", f"ocidir://{next(fresh)}"
             ),

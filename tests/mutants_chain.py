@@ -67,8 +67,8 @@ FAULTS: list[tuple[str, str, str]] = [
     # what the command line lets through
     (
         "ocipack/cli/commands/pack.py",
-        "where is not None and where.reference.tag is not None",
-        "False",
+        "if where.reference.tag is not None:",
+        "if False:",
     ),
     (
         "ocipack/cli/commands/copy.py",

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.packing import Packed, Packing, packed, packing_options
-from ocipack.cli.places import opened, place
 from ocipack.errors import Misuse, Rejected
 from ocipack.files.workspace import Workspace
-from ocipack.oci.location import Location
+
+if TYPE_CHECKING:
+    from ocipack.oci.location import Location
 
 
 @click.argument("directory")
@@ -32,12 +33,7 @@ def pack(
     The same content gives the same digest on every machine. Prints the digest, or with --to the
     pinned place.
     """
-    where = place(destination) if destination is not None else None
-    if where is not None and where.reference.tag is not None:
-        raise Misuse(
-            f"{where}: pack gives no tag, since nothing is signed yet",
-            hint=f"leave the tag out ({where.bare}), or use `ocipack ship`",
-        )
+    where = _place(destination) if destination is not None else None
     with Workspace() as workspace:
         done = packed(app, workspace, directory, Packing(**packing))
         if where is not None:
@@ -64,11 +60,24 @@ def _lines(done: Packed) -> list[str]:
     ]
 
 
+def _place(text: str) -> Location:
+    from ocipack.cli.places import place  # noqa: PLC0415 - start-up, where nothing is copied
+
+    where = place(text)
+    if where.reference.tag is not None:
+        raise Misuse(
+            f"{where}: pack gives no tag, since nothing is signed yet",
+            hint=f"leave the tag out ({where.bare}), or use `ocipack ship`",
+        )
+    return where
+
+
 def _deliver(app: App, done: Packed, where: Location) -> None:
     expected = where.reference.digest
     if expected is not None and expected != done.artifact.root.digest:
         raise Rejected(f"{where}: the tree packs to {done.artifact.root.digest}")
-    from ocipack.copy import copy  # noqa: PLC0415 - start-up, where nothing is copied
+    from ocipack.cli.places import opened  # noqa: PLC0415 - as above
+    from ocipack.copy import copy  # noqa: PLC0415 - as above
 
     with opened(app, where, write=True) as store, app.console.stage("copy") as stage:
         copied = copy(done.artifact, store, done.artifact.root)
