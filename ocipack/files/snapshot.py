@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 
@@ -59,7 +59,7 @@ def snapshot(
     """
     if symlinks not in SYMLINKS:
         raise Misuse(f"no such way to treat links: {symlinks!r}", hint="use refuse or resolve")
-    walk = _Walk(root, left_out, symlinks == RESOLVE, limits.entries)
+    walk = _Walk(root, left_out, limits.entries, resolve=symlinks == RESOLVE)
     walk.start()
     report = Report.of(walk.findings)
     if not report.ok:
@@ -82,18 +82,15 @@ def _refusal(report: Report) -> Rejected:
     )
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class _Walk:
     """One pass over a directory; gathers, and leaves judging to `snapshot`."""
 
-    root: str
-    left_out: Matcher
-    resolve: bool
-    limit: int
-    files: dict[str, File] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    private: list[str] = field(default_factory=list)
-    _seen: int = 0
+    def __init__(self, root: str, left_out: Matcher, limit: int, *, resolve: bool) -> None:
+        self.root, self.left_out, self.limit, self.resolve = root, left_out, limit, resolve
+        self.files: dict[str, File] = {}
+        self.findings: list[Finding] = []
+        self.private: list[str] = []
+        self._seen = 0
 
     def start(self) -> None:
         """Walk all of it."""
@@ -221,13 +218,13 @@ class _Walk:
         self.findings.append(Finding(rule, message, file=printable(name)))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Place:
     """A directory: its name in the tree, where it really is, the directories around it."""
 
-    name: str
-    path: str
-    chain: tuple[tuple[int, int], ...]
+    __slots__ = ("chain", "name", "path")
+
+    def __init__(self, name: str, path: str, chain: tuple[tuple[int, int], ...]) -> None:
+        self.name, self.path, self.chain = name, path, chain
 
     def name_of(self, base: str) -> str:
         return f"{self.name}/{base}" if self.name else base

@@ -181,13 +181,11 @@ def _changed(status: str, prefix: str) -> tuple[str, ...]:
     return tuple(sorted(path.removeprefix(prefix) for path in paths))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Git:
     """Runs git in one directory."""
 
-    directory: str
-    environment: Mapping[str, str]
-    timeout: float
+    def __init__(self, directory: str, environment: Mapping[str, str], timeout: float) -> None:
+        self.directory, self.environment, self.timeout = directory, environment, timeout
 
     @contextmanager
     def ask(
