@@ -76,9 +76,12 @@ def push(setting: Setting) -> Iterator[str]:
         target = f"oci://{setting.fresh(proxied=proxied)}:v1"
         return [find("flux"), "push", "artifact", target, "-f", site, *_FACTS]
 
-    yield from _compared(
-        setting, {"flux push artifact": theirs, "ocipack pack --to": ours}, "flux push artifact"
-    )
+    contestants: dict[str, Prepare | Command] = {
+        "flux push artifact": theirs,
+        "ocipack pack --to": ours,
+        "python, imports alone": [sys.executable, "-c", f"{_PACK_NEEDS}, urllib3"],
+    }
+    yield from _compared(setting, contestants, "flux push artifact")
     for name, command in (("flux", theirs(proxied=True)), ("ocipack", ours(proxied=True))):
         yield f"{name}: {_counted(setting, command)}"
 
