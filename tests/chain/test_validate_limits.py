@@ -34,18 +34,27 @@ def ended(path: Path, *arguments: str, stdin: bool = False) -> Ended:
     place = "-" if stdin else str(path)
     command = [sys.executable, "-m", "ocipack", "validate", place, *arguments, "-q"]
     with path.open("rb") if stdin and path.is_file() else open(os.devnull, "rb") as source:  # noqa: PTH123 - a device
-        process = subprocess.Popen(
-            [*command, "--output", f"json={report}"],
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, *command, "--output", f"json={report}"],
             stdin=source,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            check=False,
         )
-        _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    mib, cpu = json.loads(done.stdout)
     result = json.loads(report.read_text())
     rules = {one["rule"] for one in result["findings"]}
-    cpu = used.ru_utime + used.ru_stime
-    return Ended(process.returncode, result["objects"], rules, used.ru_maxrss // 1024, cpu)
+    return Ended(done.returncode, result["objects"], rules, mib, cpu)
+
+
+MEASURE = """
+import json, resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps([used.ru_maxrss // 1024, used.ru_utime + used.ru_stime]))
+sys.exit(code)
+"""
+# a process begins with the peak of the one that it was forked from, and ours is large by now
 
 
 def stream(path: Path, documents: int) -> Path:

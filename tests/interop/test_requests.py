@@ -17,7 +17,7 @@ from interop.wire import Repository
 SIGN = {"bundle": (7, 11), "legacy": (10, 10), "both": (16, 20)}
 AGAIN = {"bundle": (4, 5), "legacy": (2, 2), "both": (5, 6)}
 VERIFY = {"bundle": (5, 6), "legacy": (3, 3), "both": (3, 3)}
-SHIP, UNCHANGED, PUSH = (29, 33), 3, 6
+SHIP, UNCHANGED, PUSH = (29, 33), 4, 6  # unchanged: the tag is asked again before it is said
 
 
 def asked(desk: Desk, proxy: Proxy, *command: str) -> list[Request]:
