@@ -22,6 +22,7 @@ lint: $(VENV)/test/ready
 unit: $(VENV)/test/ready
 	$(VENV)/test/bin/coverage erase
 	$(VENV)/test/bin/pytest -q -n 2 --cov --cov-report= $(ARGS)
+	rm -f .coverage.* # of processes that the tests killed in the middle of a line
 	$(VENV)/test/bin/coverage report
 
 docs: $(VENV)/test/ready ## write the generated pages again
