@@ -28,7 +28,7 @@ from ocipack.errors import NotFound, Rejected
 from ocipack.flux import artifact as flux
 from ocipack.oci import store as stores
 from ocipack.sign import Form, Signed, binding, sign
-from ocipack.tag import Tagged, standing, tag
+from ocipack.tag import Tagged, moved, standing, tag
 from ocipack.verify import Exempted, Verified, decide, verify
 
 if TYPE_CHECKING:
@@ -147,11 +147,7 @@ def _still(store: Store, name: str, was: Digest | None) -> None:
     """Refuse to call unchanged what somebody changed while we looked."""
     now = standing(store, [name])[name]
     if now != was:
-        raise Rejected(
-            f"tag {name} was moved during this run: it is at {now or 'nothing'} now, and was at "
-            f"{was or 'nothing'}",
-            hint="it was left alone; look who moved it, and run again",
-        )
+        raise moved(name, was, now)
 
 
 def _expected(reference: Reference, artifact: Artifact) -> None:

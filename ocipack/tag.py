@@ -65,16 +65,21 @@ def tag(store: Store, target: Descriptor, names: Mapping[str, Digest | None]) ->
             )
     for name, was in names.items():
         if now[name] not in (was, target.digest):
-            raise Rejected(
-                f"tag {name} was moved during this run: it is at {now[name] or 'nothing'} now, "
-                f"and was at {was or 'nothing'}",
-                hint="it was left alone; look who moved it, and run again",
-            )
+            raise moved(name, was, now[name])
     expected = {**names, **fixed}
     written = [name for name in now if now[name] != target.digest]
     for name in written:
         store.tag(target, name, was=expected[name])
     return Tagged(tuple(written), tuple(name for name in now if name not in written))
+
+
+def moved(name: str, was: Digest | None, now: Digest | None) -> Rejected:
+    """The refusal to go on about a tag that somebody moved since the run began."""
+    return Rejected(
+        f"tag {name} was moved during this run: it is at {now or 'nothing'} now, "
+        f"and was at {was or 'nothing'}",
+        hint="it was left alone; look who moved it, and run again",
+    )
 
 
 def _valid(name: str) -> str:

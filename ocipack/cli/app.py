@@ -38,7 +38,11 @@ class Commands(click.Group):
         """Every command, in the order of the table."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
         """Load one command."""
         if cmd_name not in COMMANDS:
             return None
@@ -46,7 +50,11 @@ class Commands(click.Group):
         command: click.Command = module.command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
         """Show the table without loading anything."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
