@@ -6,6 +6,9 @@
 # They go into $OCIPACK_PEERS, or the user's cache. What is there at the pinned version is left
 # alone: DIR/.built/NAME says from what each was built. Needs go; on two idle cores the first run
 # takes about 15 minutes, most of it both cosigns and flux; later ones take no time.
+#
+# kube-apiserver, source-controller and kustomize-controller, which tests/interop/real_flux.py runs,
+# are built only by name: they take another 20 minutes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=${OCIPACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/ocipack-peers}
@@ -22,6 +25,8 @@ origin() {
     flux) echo github.com/fluxcd/flux2/v2@v2.9.5 ;;
     cosign3) echo github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 ;;
     cosign2) echo github.com/sigstore/cosign/v2/cmd/cosign@v2.6.5 ;;
+    kube-apiserver) echo k8s.io/kubernetes@v1.36.3 ;;
+    source-controller | kustomize-controller) echo "github.com/fluxcd/$1@v1.9.3" ;;
     *) echo "peers.sh: no such peer: $1" >&2; return 2 ;;
   esac
 }
@@ -45,9 +50,27 @@ build_flux() {
   (cd "$source" && go build -ldflags="-s -w -X main.VERSION=${1##*@v}" -o "$work/bin/" ./cmd/flux)
 }
 
+# These have modules inside of the module, by replace directives, which `go install` refuses: the
+# main package $1 of module $2 is built from a module that has the same ones, theirs at version $3.
+build_main() {
+  local module=${2%@*} version=${2#*@} source
+  source=$(go mod download -json "$2" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
+  mkdir "$work/main"
+  {
+    printf 'module peers\n%s\nrequire %s %s\n' "$(grep -m1 '^go ' "$source/go.mod")" "$module" "$version"
+    grep '=>' "$source/go.mod" | sed -e 's/^replace //' -e 's/^[[:space:]]*/replace /' |
+      awk -v version="$3" '$4 ~ /^\.\// { $4 = $2 " " version } { print }'
+  } >"$work/main/go.mod"
+  printf '//go:build tools\npackage peers\nimport _ "%s"\n' "$1" >"$work/main/tools.go"
+  (cd "$work/main" && export GOFLAGS=-mod=mod && go mod tidy -e && go build -ldflags='-s -w' -o "$work/bin/" "$1")
+  rm -rf "$work/main"
+}
+
 build() {
   case $1 in
     flux) build_flux "$2" ;;
+    kube-apiserver) build_main k8s.io/kubernetes/cmd/kube-apiserver "$2" "v0.${2##*@v1.}" ;;
+    source-controller | kustomize-controller) build_main "${2%@*}" "$2" "${2##*@}" ;;
     refregd | countproxy) (cd "$here/go" && go build -mod=readonly -o "$work/bin/" "$2") ;;
     *) GOBIN=$work/bin go install -ldflags='-s -w' "$2" ;;
   esac
