@@ -20,17 +20,15 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NoReturn
+from typing import Final
 
 from ocipack.errors import Misuse
-from ocipack.k8s.yaml.nodes import Mapping, Node, Place, Scalar, Sequence, compose
+from ocipack.k8s.yaml.nodes import Mapping, Node
 from ocipack.k8s.yaml.scalars import Dialect, ScalarError, plain
+from ocipack.k8s.yaml.strict import API, Reader
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
 from ocipack.oci.reference import Reference
-
-API: Final = "ocipack.dev/v1alpha1"
-"""The version of the file's format."""
 
 KIND: Final = "Lock"
 
@@ -120,7 +118,7 @@ class Lock:
     @classmethod
     def parse(cls, data: bytes, *, file: str = FILE) -> Lock:
         """Read a lock; Misuse says what is wrong, and where."""
-        return cls(tuple(_Reader(file).entries(data)))
+        return cls(tuple(_entries(data, file)))
 
     def find(self, reference: Reference) -> tuple[Entry, ...]:
         """The entries for `reference`, its digest left aside: several if several are in use."""
@@ -196,111 +194,64 @@ def _is_text(text: str) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    file: str
+def _entries(data: bytes, file: str) -> Iterator[Entry]:
+    reader = Reader(file, BYTES)
+    root = reader.ours(data, ("entries",), kind=KIND)
+    for node in reader.items(root.get("entries"), "entries", empty=True):
+        with reader.about(node):
+            yield _read_entry(reader, node)
 
-    def refuse(self, place: Place, message: str, hint: str = "") -> NoReturn:
-        raise Misuse(f"{self.file}:{place.line}:{place.column}: {message}", hint=hint)
 
-    def entries(self, data: bytes) -> Iterator[Entry]:
-        if len(data) > BYTES:
-            self.refuse(Place(1, 1), f"longer than {BYTES} bytes")
-        composed = compose(data)
-        for problem in composed.problems:
-            self.refuse(problem.place, problem.message)
-        if composed.root is None:
-            self.refuse(Place(1, 1), "the file is empty", "`ocipack pin --lock FILE` writes one")
-        root = self.mapping(composed.root, ("apiVersion", "kind", "entries"))
-        for field, wanted in (("apiVersion", API), ("kind", KIND)):
-            if self.text(root, field) != wanted:
-                self.refuse(root.place, f"{field} is not {wanted}")
-        for node in self.items(root, "entries"):
-            yield self.entry(node)
+def _read_entry(reader: Reader, node: Node) -> Entry:
+    needed = ("reference", "kind", "digest", "mediaType", "size")
+    lists = ("platforms", "attached", "origins")
+    said = reader.mapping(node, "an entry", (*needed, "artifactType", *lists), needed)
+    platforms, attached, origins = (
+        reader.items(said.get(name), name, empty=True) for name in lists
+    )
+    return Entry(
+        Reference.parse(_text(reader, said, "reference")),
+        Descriptor(
+            _text(reader, said, "mediaType"), _digest(reader, said), _number(reader, said, "size")
+        ),
+        reader.choice(said.get("kind"), "kind", ("image", "artifact")),
+        _text(reader, said, "artifactType"),
+        tuple(_read_platform(reader, one) for one in platforms),
+        tuple(_read_attached(reader, one) for one in attached),
+        tuple(_read_origin(reader, one) for one in origins),
+    )
 
-    def entry(self, node: Node) -> Entry:
-        known = ("reference", "kind", "digest", "mediaType", "artifactType", "size")
-        found = self.mapping(node, (*known, "platforms", "attached", "origins"))
-        kind = self.text(found, "kind")
-        if kind not in ("image", "artifact"):
-            self.refuse(found.place, "kind is neither image nor artifact")
-        try:
-            content = Descriptor(
-                self.text(found, "mediaType"), self.digest(found), self.number(found, "size")
-            )
-            return Entry(
-                Reference.parse(self.text(found, "reference")),
-                content,
-                kind,
-                self.text(found, "artifactType", optional=True),
-                tuple(self.platform(one) for one in self.items(found, "platforms")),
-                tuple(self.one_attached(one) for one in self.items(found, "attached")),
-                tuple(self.origin(one) for one in self.items(found, "origins")),
-            )
-        except Misuse as e:
-            if str(e).startswith(f"{self.file}:"):
-                raise
-            self.refuse(found.place, str(e), e.hint)
 
-    def platform(self, node: Node) -> Platform:
-        found = self.mapping(node, ("digest", "size", "os", "architecture", "variant"))
-        os, architecture, variant = (
-            self.text(found, key, optional=True) for key in ("os", "architecture", "variant")
-        )
-        size = self.number(found, "size")
-        return Platform(os, architecture, variant, self.digest(found), size)
+def _read_platform(reader: Reader, node: Node) -> Platform:
+    needed, names = ("digest", "size"), ("os", "architecture", "variant")
+    said = reader.mapping(node, "a platform", (*needed, *names), needed)
+    os, architecture, variant = (_text(reader, said, name) for name in names)
+    return Platform(os, architecture, variant, _digest(reader, said), _number(reader, said, "size"))
 
-    def one_attached(self, node: Node) -> Attached:
-        found = self.mapping(node, ("via", "digest", "name", "artifactType"))
-        via = self.text(found, "via")
-        if via not in ("tag", "referrer"):
-            self.refuse(found.place, "via is neither tag nor referrer")
-        name, type_ = (self.text(found, k, optional=True) for k in ("name", "artifactType"))
-        return Attached(via, name, type_, self.digest(found))
 
-    def origin(self, node: Node) -> Origin:
-        found = self.mapping(node, ("file", "document", "pointer", "style"))
-        file, pointer, style = (self.text(found, key) for key in ("file", "pointer", "style"))
-        return Origin(file, self.number(found, "document"), pointer, style)
+def _read_attached(reader: Reader, node: Node) -> Attached:
+    needed = ("via", "digest")
+    said = reader.mapping(node, "what is attached", (*needed, "name", "artifactType"), needed)
+    via = reader.choice(said.get("via"), "via", ("tag", "referrer"))
+    name, artifact_type = (_text(reader, said, key) for key in ("name", "artifactType"))
+    return Attached(via, name, artifact_type, _digest(reader, said))
 
-    def mapping(self, node: Node, fields: Iterable[str]) -> Mapping:
-        if not isinstance(node, Mapping):
-            self.refuse(node.place, "this should be a mapping")
-        for pair in node.pairs:
-            if pair.key not in fields:
-                self.refuse(pair.place, f"unknown field {pair.key[:60]!r}")
-        return node
 
-    def items(self, node: Mapping, field: str) -> tuple[Node, ...]:
-        found = node.get(field)
-        if found is None:
-            return ()
-        if not isinstance(found, Sequence):
-            self.refuse(found.place, f"{field} should be a list")
-        return found.items
+def _read_origin(reader: Reader, node: Node) -> Origin:
+    fields = ("file", "document", "pointer", "style")
+    said = reader.mapping(node, "an origin", fields, fields)
+    file, pointer, style = (_text(reader, said, name) for name in ("file", "pointer", "style"))
+    return Origin(file, _number(reader, said, "document"), pointer, style)
 
-    def text(self, node: Mapping, field: str, *, optional: bool = False) -> str:
-        found = node.get(field)
-        if found is None:
-            if optional:
-                return ""
-            self.refuse(node.place, f"{field} is missing")
-        if not isinstance(found, Scalar) or not found.is_text:
-            self.refuse(found.place, f"{field} should be text")
-        return found.text
 
-    def number(self, node: Mapping, field: str) -> int:
-        found = node.get(field)
-        value: Any = found.text if isinstance(found, Scalar) and not found.is_text else ""
-        if not re.fullmatch(r"0|[1-9][0-9]{0,17}", value):
-            place = found.place if found is not None else node.place
-            self.refuse(place, f"{field} should be a whole number")
-        return int(value)
+def _text(reader: Reader, said: Mapping, name: str) -> str:
+    return reader.text(said.get(name), name, blank=True)
 
-    def digest(self, node: Mapping) -> Digest:
-        try:
-            return Digest.parse(self.text(node, "digest"))
-        except Misuse as e:
-            if str(e).startswith(f"{self.file}:"):
-                raise
-            self.refuse(node.place, str(e), e.hint)
+
+def _number(reader: Reader, said: Mapping, name: str) -> int:
+    return reader.whole(said.get(name), name, 0)
+
+
+def _digest(reader: Reader, said: Mapping) -> Digest:
+    with reader.about(said):
+        return Digest.parse(_text(reader, said, "digest"))

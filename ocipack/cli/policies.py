@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ocipack.errors import Misuse
+from ocipack.k8s.yaml.strict import BYTES
 from ocipack.signers import file as key_file
 from ocipack.trust.keys import PublicKey
 from ocipack.trust.policy import VerificationPolicy
-from ocipack.trust.policy.document import BYTES
 from ocipack.trust.policy.reader import FindKey, read
 
 

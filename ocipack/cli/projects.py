@@ -44,7 +44,8 @@ def read_project(given: str, base: str) -> Project:
 
     Misuse if the given one is not there, or if what is there is no project file.
     """
-    from ocipack.project import BYTES, Project  # noqa: PLC0415 - start-up
+    from ocipack.k8s.yaml.strict import BYTES  # noqa: PLC0415 - start-up
+    from ocipack.project import Project  # noqa: PLC0415 - start-up
 
     path = Path(given) if given else Path(base or ".") / PROJECT
     if not path.is_file():

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
-from ocipack.k8s.yaml.nodes import Mapping, Node, Place, Scalar, Sequence
+from ocipack.k8s.yaml.nodes import Mapping, Node, Place, Sequence
+from ocipack.k8s.yaml.strict import API, Reader
 from ocipack.oci.reference import Reference
 from ocipack.trust.keys import PublicKey
 from ocipack.trust.policy.clusterimagepolicy import PREDICATES
 from ocipack.trust.policy.decision import EXEMPTED, REJECTED, VERIFIED, Evidence
-from ocipack.trust.policy.document import Reader
 from ocipack.trust.policy.model import FORMS
-from ocipack.trust.policy.reader import API, FindKey, day
+from ocipack.trust.policy.reader import FindKey
 from ocipack.trust.statement import SIGN
 
 KIND: Final = "PolicyTest"
@@ -55,10 +55,7 @@ def read(data: bytes, *, file: str, key: FindKey) -> Cases:
         if reader.text(root.get(field), field) != only:
             reader.refuse(root.place, f"{field} is not {only}")
     today = root.get("today")
-    when = None
-    if today is not None:
-        with reader.about(today):
-            when = day(today.text if isinstance(today, Scalar) else "")
+    when = reader.day(today) if today is not None else None
     listed = reader.items(root.get("cases"), "cases")
     return Cases(tuple(_case(reader, node, key) for node in listed), when)
 

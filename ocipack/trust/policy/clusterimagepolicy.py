@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from ocipack.k8s.yaml.nodes import Mapping, Node
+from ocipack.k8s.yaml.strict import Reader
 from ocipack.trust.keys import PublicKey
-from ocipack.trust.policy.document import Reader
 from ocipack.trust.policy.model import (
     ENFORCE,
     FAIL,

@@ -7,18 +7,14 @@ read more kindly than it was meant is worse than none. Other formats have reader
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from datetime import date
-from typing import Final
 
-from ocipack.errors import Misuse
 from ocipack.k8s.yaml.nodes import Mapping, Node, Scalar
+from ocipack.k8s.yaml.strict import API, Reader
 from ocipack.trust.keys import PublicKey
 from ocipack.trust.policy import clusterimagepolicy
 from ocipack.trust.policy.age import Floor, Version, moment
 from ocipack.trust.policy.conditions import OPERATORS, Condition, Field
-from ocipack.trust.policy.document import Reader
 from ocipack.trust.policy.model import (
     BINDINGS,
     ENFORCE,
@@ -33,7 +29,6 @@ from ocipack.trust.policy.model import (
 )
 from ocipack.trust.policy.names import Glob
 
-API: Final = "ocipack.dev/v1alpha1"
 KIND, LIST = "VerificationPolicy", "VerificationPolicyList"
 
 FindKey = Callable[[str], PublicKey]
@@ -43,7 +38,6 @@ _SPEC = (
     *("images", "mode", "authorities", "annotations", "bind", "notOlderThan", "exemptions"),
     *("static", "reason"),
 )
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def read(data: bytes, *, file: str, key: FindKey) -> tuple[VerificationPolicy, ...]:
@@ -68,16 +62,6 @@ def read(data: bytes, *, file: str, key: FindKey) -> tuple[VerificationPolicy, .
     fields = ("apiVersion", "kind", "items")
     listed = reader.mapping(root, LIST, fields, ("items",)).get("items")
     return tuple(_item(reader, node, key) for node in reader.items(listed, "items"))
-
-
-def day(text: str) -> date:
-    """The date that `text` (YYYY-MM-DD) names, else Misuse."""
-    try:
-        if _DATE.fullmatch(text):
-            return date.fromisoformat(text)
-    except ValueError:
-        pass
-    raise Misuse(f"{text[:60]!r} is no date", hint="write YYYY-MM-DD, the last day it holds")
 
 
 def _item(reader: Reader, node: Node, key: FindKey) -> VerificationPolicy:
@@ -238,9 +222,7 @@ def _floor(reader: Reader, node: Node | None) -> Floor | None:
 def _exemption(reader: Reader, node: Node) -> Exemption:
     fields = ("images", "owner", "reason", "until")
     said = reader.mapping(node, "an exemption", fields, fields)
-    until = _there(said, "until")
-    with reader.about(until):
-        last = day(until.text if isinstance(until, Scalar) else "")
+    last = reader.day(said.get("until"))
     with reader.about(said):
         return Exemption(
             _globs(reader, said.get("images")),

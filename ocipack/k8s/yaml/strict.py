@@ -1,13 +1,23 @@
-"""The strict reading of a policy file: nothing unknown, nothing that readers disagree on.
+"""The strict reading of files that are ours to define: project files, locks, policies and the like.
 
-Every refusal is Misuse and begins with `file:line:column`.
+Nothing unknown, nothing that readers disagree on (`ocipack.k8s.yaml.nodes`). Every refusal is
+Misuse and begins with `file:line:column`. A format is a module that asks a Reader for its fields:
+
+    reader = Reader(file)
+    root = reader.ours(data, ("items",), kind="Mirror")
+    for node in reader.items(root.get("items"), "items"):
+        said = reader.mapping(node, "an item", ("name", "tags"), ("name",))
+        with reader.about(said):
+            found.append(Item(reader.text(said.get("name"), "name")))
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from difflib import get_close_matches
 from typing import Final, NoReturn
 
@@ -16,14 +26,32 @@ from ocipack.k8s.yaml.nodes import Mapping, Node, Place, Scalar, Sequence, compo
 from ocipack.k8s.yaml.scalars import Dialect, ScalarError, plain
 
 BYTES: Final = 1024 * 1024
-"""A policy file is at most this long."""
+"""Such a file is at most this long, unless its format says otherwise."""
+
+API: Final = "ocipack.dev/v1alpha1"
+"""The version of the formats that are ours: `apiVersion`."""
+
+_WHOLE: Final = re.compile(r"0|[1-9][0-9]{0,17}")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def day(text: str) -> date:
+    """The date that `text` (YYYY-MM-DD) names, else Misuse."""
+    try:
+        if _DATE.fullmatch(text):
+            return date.fromisoformat(text)
+    except ValueError:
+        pass
+    hint = "write YYYY-MM-DD, the last day on which it holds"
+    raise Misuse(f"{text[:60]!r} is no date", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads the nodes of the file called `file`."""
+    """Reads the nodes of the file called `file`, which has at most `limit` bytes."""
 
     file: str
+    limit: int = BYTES
 
     def refuse(self, place: Place, message: str, hint: str = "") -> NoReturn:
         """Raise Misuse about `place`."""
@@ -39,18 +67,34 @@ class Reader:
                 raise
             self.refuse(node.place, str(e), e.hint)
 
-    def root(self, data: bytes) -> Mapping:
-        """The one document in `data`, a mapping."""
-        if len(data) > BYTES:
-            self.refuse(Place(1, 1), f"longer than {BYTES} bytes")
+    def root(self, data: bytes, hint: str = "") -> Mapping:
+        """The one document in `data`, a mapping; the `hint` is for an empty file."""
+        if len(data) > self.limit:
+            self.refuse(Place(1, 1), f"longer than {self.limit} bytes")
         composed = compose(data)
         for problem in composed.problems:
             self.refuse(problem.place, problem.message)
         if composed.root is None:
-            self.refuse(Place(1, 1), "the file is empty")
+            self.refuse(Place(1, 1), "the file is empty", hint)
         if not isinstance(composed.root, Mapping):
             self.refuse(composed.root.place, "the file should be a mapping")
         return composed.root
+
+    def ours(self, data: bytes, fields: Iterable[str], *, kind: str = "") -> Mapping:
+        """The one document in `data`: of API and, if the format has several kinds, of `kind`.
+
+        It has no other fields than those two and `fields`.
+        """
+        wanted = {"apiVersion": API} | ({"kind": kind} if kind else {})
+        first = ", ".join(f"{name}: {text}" for name, text in wanted.items())
+        root = self.mapping(self.root(data, f"begin with {first}"), "the file", (*wanted, *fields))
+        for name, text in wanted.items():
+            node = root.get(name)
+            if node is None:
+                self.refuse(root.place, f"{name} is missing", f"write {name}: {text}")
+            if self.text(node, name) != text:
+                self.refuse(node.place, f"{name} is not {text}")
+        return root
 
     def mapping(
         self, node: Node, what: str, fields: Iterable[str], needed: Iterable[str] = ()
@@ -69,25 +113,46 @@ class Reader:
                 self.refuse(node.place, f"{what} has no {name}")
         return node
 
-    def items(self, node: Node | None, what: str) -> tuple[Node, ...]:
-        """The items of a list that is not empty; none if it is absent."""
+    def items(self, node: Node | None, what: str, *, empty: bool = False) -> tuple[Node, ...]:
+        """The items of a list, which says something unless it may be `empty`; none if absent."""
         if node is None:
             return ()
         if not isinstance(node, Sequence):
             self.refuse(node.place, f"{what} should be a list")
-        if not node.items:
+        if not node.items and not empty:
             self.refuse(node.place, f"{what} is empty", "leave it out, or say something")
         return node.items
 
-    def text(self, node: Node | None, what: str) -> str:
-        """`node` as text that says something, alike to every reader; empty if it is absent."""
+    def text(self, node: Node | None, what: str, *, blank: bool = False) -> str:
+        """`node` as text, alike to every reader; empty if it is absent.
+
+        It says something, unless it may be `blank`.
+        """
         if node is None:
             return ""
-        if not isinstance(node, Scalar) or node.is_null or not node.text.strip():
+        if not isinstance(node, Scalar) or node.is_null or not (blank or node.text.strip()):
             self.refuse(node.place, f"{what} should be text")
         if not node.is_text:
             self.refuse(node.place, f"{what} is not text to every reader", "put it in quotes")
         return node.text
+
+    def texts(
+        self, node: Node | None, what: str, each: str, *, empty: bool = False
+    ) -> tuple[str, ...]:
+        """`node` as a list of text, none twice; `each` is what one of them is called."""
+        found: list[str] = []
+        for item in self.items(node, what, empty=empty):
+            text = self.text(item, each)
+            if text in found:
+                self.refuse(item.place, f"{each} {text[:60]!r} given twice")
+            found.append(text)
+        return tuple(found)
+
+    def day(self, node: Node | None) -> date:
+        """`node` as the last day on which something holds; a date is no text to YAML readers."""
+        assert node is not None  # a format says what it needs (`mapping`) before it asks
+        with self.about(node):
+            return day(node.text if isinstance(node, Scalar) else "")
 
     def choice(self, node: Node | None, what: str, words: Iterable[str]) -> str:
         """`node` as one of `words`; the first of them if it is absent."""
@@ -118,13 +183,13 @@ class Reader:
         return first
 
     def whole(self, node: Node | None, what: str, default: int) -> int:
-        """`node` as a whole number; `default` if it is absent."""
+        """`node` as a whole number, 0 or more, in decimal; `default` if it is absent."""
         if node is None:
             return default
-        found = self.value(node, what)
-        if isinstance(found, bool) or not isinstance(found, int):
+        said = node.text if isinstance(node, Scalar) and not node.is_text else ""
+        if not _WHOLE.fullmatch(said):
             self.refuse(node.place, f"{what} should be a whole number")
-        return found
+        return int(said)
 
     def flag(self, node: Node | None, what: str, *, default: bool) -> bool:
         """`node` as true or false; `default` if it is absent."""
