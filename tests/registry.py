@@ -1,9 +1,10 @@
 """A registry in this process, on a real socket, that can misbehave as real ones do.
 
-It speaks distribution-spec 1.1: pull, push (POST and PUT, PATCH), mount, tags, referrers, basic
-and bearer authorization. `Switches` says what kind of registry it is and what goes wrong;
-`requests` says what it was asked. Every instance is a token service too, and serves `static`
-paths, so a second one can be the other host of a redirect or a realm, and records what it saw.
+It speaks distribution-spec 1.1 and passes the specification's own conformance suite: pull (in
+ranges too), push (whole, in chunks, streamed), mount, tags, referrers, deletion, and basic and
+bearer authorization. `Switches` says what kind of registry it is and what goes wrong; `requests`
+says what it was asked. Every instance is a token service too, and serves `static` paths, so a
+second one can be the other host of a redirect or a realm, and records what it saw.
 
     with Registry(Switches(referrers=False)) as registry:
         ...registry.name...          # 127.0.0.1:port
@@ -12,6 +13,7 @@ paths, so a second one can be the other host of a redirect or a realm, and recor
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -19,7 +21,7 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -33,6 +35,9 @@ MANIFESTS = {
     "application/vnd.docker.distribution.manifest.v2+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
 }
+
+
+_ALGORITHMS = {"sha256", "sha512"}
 
 
 @dataclass
@@ -50,6 +55,9 @@ class Fault:
         nodigest  there is no Docker-Content-Digest
         endless   the body ends nowhere near where it should: after 32 MiB
         nolength  the body ends with the connection, half way
+        gzip      the body is compressed, and says so, whatever was accepted
+        stream    as gzip, without saying how long it is
+        cut       the connection is reset after `after` bytes of the request's body, which are kept
 
     The first `skip` such requests are spared, and so are those after `times` more.
     """
@@ -59,6 +67,7 @@ class Fault:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     act: str = ""
+    after: int = 0
     skip: int = 0
     times: int = 1_000_000
     seen: int = 0
@@ -80,10 +89,26 @@ class Switches:
     name_unknown: bool = True  # False: a new repository lacks manifests, as in distribution 2
     empty_tags_404: bool = True
     tags_null: bool = False
+    tags_sorted: bool = True
     page: int = 0  # entries of a page; 0 is all
-    link: str = "relative"  # absolute, loop, elsewhere
+    link: str = "relative"  # absolute, loop, elsewhere; none: there are more pages, nobody says so
     mount: bool = True
     mount_status: int = 0  # what a mount that is refused answers, instead of 202
+    mount_anonymous: bool = True  # without `from`; False: 400, as Quay has it
+    whole: bool = True  # False: an upload of one POST is none yet
+    patch: bool = True  # False: no upload in chunks, 405
+    patch_status: int = 202  # 201 is ECR's
+    chunk_min: int = 0  # OCI-Chunk-Min-Length, and what chunks but the last are held to
+    chunk_max: int = 0  # a longer chunk is refused, 413
+    body_max: int = 0  # a proxy before the registry refuses longer bodies, 413
+    moving: bool = False  # each answer to an upload names another Location
+    status: bool = True  # False: nobody says how far an upload is
+    range_header: str = ""  # what an upload says of itself, whatever it holds
+    redirect_put: str = ""  # 307 to that host, at the end of an upload
+    ranges: str = "yes"  # no: Range is ignored; wrong: 206 with other bytes
+    etag: str = "strong"  # weak, new (another each time), none
+    filters: bool = True  # referrers are filtered by artifactType
+    delete: bool = True  # False: 405
     location: str = "relative"  # absolute, query, none, or the address of another host
     head: bool = True  # False: 405
     immutable: str = ""  # tags that never move
@@ -147,6 +172,7 @@ class Registry:
         self.requests: list[Seen] = []
         self.blobs: dict[str, bytes] = {}
         self.uploads: dict[str, bytearray] = {}
+        self.chunks: dict[str, list[int]] = {}  # the lengths of what came by PATCH
         self.opened = 0
         self.endless = 0  # bytes of endless bodies that somebody took, or the sockets hold
         self.issued = 0
@@ -211,7 +237,7 @@ class Registry:
                     return Reply(500), "reset"
                 return _error(switches.fail_status, "UNKNOWN", "told to fail"), ""
             for fault in switches.faults:
-                if fault.hits(seen.line):
+                if fault.act != "cut" and fault.hits(seen.line):
                     if fault.status:
                         return Reply(fault.status, dict(fault.headers), fault.body), fault.act
                     if fault.act in {"reset", "silence"}:
@@ -221,7 +247,7 @@ class Registry:
 
     def _answer(self, seen: Seen, body: bytes) -> Reply:
         parts = urlsplit(seen.target)
-        query = dict(parse_qsl(parts.query))
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
         if parts.path in self.static:
             return Reply(200, {"Content-Type": "application/octet-stream"}, self.static[parts.path])
         if parts.path == "/token":
@@ -231,7 +257,8 @@ class Registry:
             parts.path,
         )
         if match is None:
-            return self._refused(seen, ()) or _error(404, "NAME_INVALID", "no such path")
+            here = Reply(200) if parts.path == "/v2/" else None
+            return self._refused(seen, ()) or here or _error(404, "NAME_INVALID", "no such path")
         needs = [(match["name"], "pull" if seen.method in {"GET", "HEAD"} else "push")]
         if "from" in query and "mount" in query:
             needs.append((query["from"], "pull"))
@@ -328,11 +355,14 @@ class Registry:
         except ValueError:
             return _error(400, "MANIFEST_INVALID", "manifest invalid")
         algorithm = reference.partition(":")[0] if ":" in reference else "sha256"
+        if algorithm not in _ALGORITHMS:
+            return _error(400, "DIGEST_INVALID", "provided digest is none")
         digest = f"{algorithm}:{hashlib.new(algorithm, body).hexdigest()}"
         if ":" in reference and reference != digest:
             return _error(400, "DIGEST_INVALID", "provided digest did not match")
         parts = [document["config"]] if "config" in document else []
         parts += document.get("layers") or []
+        parts = [part for part in parts if "nondistributable" not in part.get("mediaType", "")]
         children = document.get("manifests") or []
         complete = all(part["digest"] in repository.blobs for part in parts) and all(
             child["digest"] in repository.manifests for child in children
@@ -356,58 +386,191 @@ class Registry:
             headers["OCI-Subject"] = subject
         return Reply(201, headers)
 
+    def _manifests_delete(self, name: str, reference: str, *_: Any) -> Reply:
+        if not self.switches.delete:
+            return _error(405, "UNSUPPORTED", "nothing is deleted here")
+        found = self._find(name, reference)
+        if isinstance(found, Reply):
+            return found
+        repository = self.repositories[name]
+        if ":" in reference:
+            del repository.manifests[reference]
+            for tag in [tag for tag, digest in repository.tags.items() if digest == reference]:
+                del repository.tags[tag]
+        else:
+            del repository.tags[reference]
+        return Reply(202)
+
     # blobs
 
-    def _blobs_get(self, name: str, digest: str, *_: Any) -> Reply:
+    def _blobs_head(self, name: str, digest: str, *_: Any) -> Reply:
         if digest not in self.repository(name).blobs:
             return _error(404, "BLOB_UNKNOWN", "blob unknown to registry")
         headers = {"Content-Type": "application/octet-stream", "Docker-Content-Digest": digest}
-        return Reply(200, headers, self.blobs[digest])
+        self.opened += self.switches.etag == "new"
+        tags = {"strong": f'"{digest}"', "weak": f'W/"{digest}"', "new": f'"{self.opened}"'}
+        if self.switches.etag in tags:
+            headers["ETag"] = tags[self.switches.etag]
+        return Reply(200, headers | {"Accept-Ranges": "bytes"}, self.blobs[digest])
 
-    _blobs_head = _blobs_get
+    def _blobs_get(self, name: str, digest: str, _: Any, seen: Seen, *__: Any) -> Reply:
+        reply = self._blobs_head(name, digest)
+        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", seen.headers.get("range", ""))
+        condition = seen.headers.get("if-range")
+        if reply.status != 200 or asked is None or self.switches.ranges == "no":
+            return reply
+        if condition is not None and condition != reply.headers.get("ETag"):
+            return reply
+        size = len(reply.body)
+        first, last = int(asked[1]), min(int(asked[2] or size), size - 1)
+        if first >= size or last < first:
+            return Reply(416, {"Content-Range": f"bytes */{size}"})
+        if self.switches.ranges == "wrong":
+            first -= 1
+        said = {"Content-Range": f"bytes {first}-{last}/{size}"}
+        return Reply(206, reply.headers | said, reply.body[first : last + 1])
 
-    def _blobs_uploads_post(self, name: str, _: str, query: dict[str, str], *__: Any) -> Reply:
+    def _blobs_delete(self, name: str, digest: str, *_: Any) -> Reply:
+        if not self.switches.delete:
+            return _error(405, "UNSUPPORTED", "nothing is deleted here")
+        if digest not in self.repository(name).blobs:
+            return _error(404, "BLOB_UNKNOWN", "blob unknown to registry")
+        self.repository(name).blobs.discard(digest)
+        return Reply(202)
+
+    # uploads
+
+    def _blobs_uploads_post(
+        self, name: str, _: str, query: dict[str, str], __: Seen, body: bytes
+    ) -> Reply:
+        switches = self.switches
         if "mount" in query:
-            origin = self.repositories.get(query.get("from", ""), Repository())
-            if self.switches.mount and query["mount"] in origin.blobs:
-                self.repository(name).blobs.add(query["mount"])
-                digest = query["mount"]
-                headers = {"Location": f"/v2/{name}/blobs/{digest}"}
-                return Reply(201, headers | {"Docker-Content-Digest": digest})
-            if self.switches.mount_status:
-                return _error(self.switches.mount_status, "DENIED", "no mounting here")
+            mounted = self._mounted(name, query)
+            if mounted is not None:
+                return mounted
+        if "digest" in query and switches.whole:
+            return self._stored(name, query["digest"], body)
         self.opened += 1
         key = f"upload-{self.opened}"
-        self.uploads[key] = bytearray()
-        path = f"/v2/{name}/blobs/uploads/{key}"
-        how = self.switches.location
-        if how == "none":
+        self.uploads[key], self.chunks[key] = bytearray(), []
+        if switches.location == "none":
             return Reply(202)
-        named = {"relative": path, "absolute": self.url + path, "query": f"{path}?_state=a%2Fb%3D"}
-        return Reply(202, {"Location": named.get(how, how + path), "Range": "0-0"})
+        where = f"/v2/{name}/blobs/uploads/{key}"
+        path = {"absolute": self.url + where, "query": f"{where}?_state=a%2Fb%3D"}.get(
+            switches.location,
+            where if switches.location == "relative" else switches.location + where,
+        )
+        headers = {"Location": path, "Range": switches.range_header or "0-0"}
+        if switches.chunk_min:
+            headers["OCI-Chunk-Min-Length"] = str(switches.chunk_min)
+        return Reply(202, headers)
+
+    def _mounted(self, name: str, query: dict[str, str]) -> Reply | None:
+        switches, digest, origin = self.switches, query["mount"], query.get("from")
+        if not origin and not switches.mount_anonymous:
+            return _error(400, "NAME_INVALID", "from what repository?")
+        there = self.repositories.get(origin or "", Repository()).blobs if origin else self.blobs
+        if switches.mount and digest in there:
+            self.repository(name).blobs.add(digest)
+            headers = {"Location": f"/v2/{name}/blobs/{digest}"}
+            return Reply(201, headers | {"Docker-Content-Digest": digest})
+        if switches.mount_status:
+            return _error(switches.mount_status, "DENIED", "no mounting here")
+        return None
+
+    def _blobs_uploads_get(self, name: str, key: str, *_: Any) -> Reply:
+        if not self.switches.status:
+            return _error(405, "UNSUPPORTED", "nobody knows")
+        if key not in self.uploads:
+            return _error(404, "BLOB_UPLOAD_UNKNOWN", "blob upload unknown to registry")
+        return Reply(204, self._progress(name, key))
+
+    def _blobs_uploads_delete(self, _: str, key: str, *__: Any) -> Reply:
+        if key not in self.uploads:
+            return _error(404, "BLOB_UPLOAD_UNKNOWN", "blob upload unknown to registry")
+        del self.uploads[key]
+        return Reply(204)
+
+    def _progress(self, name: str, key: str) -> dict[str, str]:
+        """Say where an upload is, and how far."""
+        end = max(len(self.uploads[key]) - 1, 0)
+        if self.switches.moving:
+            data, sizes = self.uploads.pop(key), self.chunks.pop(key)
+            self.opened += 1
+            key = f"upload-{self.opened}"
+            self.uploads[key], self.chunks[key] = data, sizes
+        said = self.switches.range_header or f"0-{end}"
+        return {"Location": f"/v2/{name}/blobs/uploads/{key}", "Range": said}
+
+    def _out_of_order(self, name: str, key: str, seen: Seen, body: bytes) -> Reply | None:
+        """Refuse a chunk that does not begin where the last one ended."""
+        said = seen.headers.get("content-range", "")
+        place = re.fullmatch(r"(\d+)-(\d+)", said)
+        held = len(self.uploads[key])
+        if not said or (place and int(place[1]) == held and int(place[2]) == held + len(body) - 1):
+            return None
+        return Reply(416, self._progress(name, key))
 
     def _blobs_uploads_patch(
-        self, _: str, key: str, __: dict[str, str], seen: Seen, body: bytes
+        self, name: str, key: str, __: dict[str, str], seen: Seen, body: bytes
     ) -> Reply:
+        switches = self.switches
+        if not switches.patch:
+            return _error(405, "UNSUPPORTED", "no chunks here")
+        if key not in self.uploads:
+            return _error(404, "BLOB_UPLOAD_UNKNOWN", "blob upload unknown to registry")
+        refused = self._out_of_order(name, key, seen, body)
+        if refused is not None:
+            return refused
+        sizes = self.chunks[key]
+        if switches.chunk_max and len(body) > switches.chunk_max:
+            return _error(413, "SIZE_INVALID", "the chunk is too long")
+        if sizes and sizes[-1] < switches.chunk_min:
+            return _error(400, "BLOB_UPLOAD_INVALID", "a chunk was too short")
+        sizes.append(len(body))
         self.uploads[key] += body
-        headers = {"Location": urlsplit(seen.target).path}
-        return Reply(202, headers | {"Range": f"0-{len(self.uploads[key]) - 1}"})
+        return Reply(switches.patch_status, self._progress(name, key))
 
     def _blobs_uploads_put(
-        self, name: str, key: str, query: dict[str, str], __: Seen, body: bytes
+        self, name: str, key: str, query: dict[str, str], seen: Seen, body: bytes
     ) -> Reply:
         if key not in self.uploads:
             return _error(404, "BLOB_UPLOAD_UNKNOWN", "blob upload unknown to registry")
-        data = bytes(self.uploads.pop(key)) + body
-        algorithm, _, expected = query.get("digest", "sha256:").partition(":")
+        refused = self._out_of_order(name, key, seen, body) if body else None
+        if refused is not None:
+            return refused
+        if self.switches.redirect_put:
+            return Reply(307, {"Location": self.switches.redirect_put + seen.target})
+        return self._stored(name, query.get("digest", ""), bytes(self.uploads.pop(key)) + body)
+
+    def _stored(self, name: str, expected: str, data: bytes) -> Reply:
+        algorithm = expected.partition(":")[0]
+        if algorithm not in _ALGORITHMS:
+            return _error(400, "DIGEST_INVALID", "provided digest is none")
         digest = f"{algorithm}:{hashlib.new(algorithm, data).hexdigest()}"
-        if digest != f"{algorithm}:{expected}":
+        if digest != expected:
             return _error(400, "DIGEST_INVALID", "provided digest did not match")
         self.received.append(digest)
         self.blobs[digest] = data
         self.repository(name).blobs.add(digest)
         headers = {"Location": f"/v2/{name}/blobs/{digest}"}
         return Reply(201, headers | {"Docker-Content-Digest": digest})
+
+    # what a connection loses
+
+    def cuts(self, line: str) -> int | None:
+        """How much of a request's body is taken before the connection is reset."""
+        with self.lock:
+            faults = (fault for fault in self.switches.faults if fault.act == "cut")
+            return next((fault.after for fault in faults if fault.hits(line)), None)
+
+    def keep(self, seen: Seen, piece: bytes) -> None:
+        """Keep what came of a body, as registries do that write while they read."""
+        with self.lock:
+            self.requests.append(seen)
+            key = urlsplit(seen.target).path.rpartition("/")[2]
+            if key in self.uploads:
+                self.uploads[key] += piece
 
     # listings
 
@@ -416,7 +579,9 @@ class Registry:
         if not found.tags and self.switches.empty_tags_404:
             return _error(404, "NAME_UNKNOWN", "repository name not known to registry")
         tags: list[Any] = sorted(found.tags)
-        page, link = self._page(tags, query, f"/v2/{name}/tags/list")
+        page, link = self._page(tags, query, f"/v2/{name}/tags/list", key=str)
+        if not self.switches.tags_sorted:
+            page.reverse()
         document = {"name": name, "tags": None if self.switches.tags_null else page}
         return _json(200, document, link)
 
@@ -433,24 +598,37 @@ class Registry:
             entry |= {"artifactType": kind} if kind else {}
             notes = document.get("annotations")
             entries.append(entry | ({"annotations": notes} if notes else {}))
-        page, link = self._page(entries, query, f"/v2/{name}/referrers/{digest}")
+        headers = {"Content-Type": self.switches.referrers_type}
+        wanted = query.get("artifactType")
+        if wanted and self.switches.filters:
+            entries = [entry for entry in entries if entry.get("artifactType") == wanted]
+            headers["OCI-Filters-Applied"] = "artifactType"
+        entries.sort(key=_digest)
+        page, link = self._page(entries, query, f"/v2/{name}/referrers/{digest}", key=_digest)
         document = {"schemaVersion": 2, "mediaType": INDEX, "manifests": page}
-        return _json(200, document, {**link, "Content-Type": self.switches.referrers_type})
+        return _json(200, document, headers | link)
 
     def _page(
-        self, entries: list[Any], query: dict[str, str], path: str
+        self, entries: list[Any], query: dict[str, str], path: str, *, key: Callable[[Any], str]
     ) -> tuple[list[Any], dict[str, str]]:
-        size, start = self.switches.page, int(query.get("last", 0))
-        if not size:
-            return entries, {}
-        following = start + size
+        """Cut a listing, sorted by `key`, as `n`, `last` and our own limit say."""
+        rest = [entry for entry in entries if key(entry) > query.get("last", "")]
+        sizes = [self.switches.page or len(rest)]
+        sizes += [int(query["n"])] if query.get("n", "").isdigit() else []
+        size, link = min(sizes), self.switches.link
+        page = rest[:size]
+        last = key(page[-1]) if page else ""
         target = {
-            "absolute": f"{self.url}{path}?n={size}&last={following}",
+            "absolute": f"{self.url}{path}?n={size}&last={last}",
             "loop": f"{path}?n={size}&last=0",
-            "elsewhere": f"https://elsewhere.example{path}?last={following}",
-        }.get(self.switches.link, f"{path}?n={size}&last={following}")
-        more = following < len(entries) or self.switches.link == "loop"
-        return entries[start:following], {"Link": f'<{target}>; rel="next"'} if more else {}
+            "elsewhere": f"https://elsewhere.example{path}?last={last}",
+        }.get(link, f"{path}?n={size}&last={last}")
+        more = (size and len(rest) > size and link != "none") or (link == "loop" and entries)
+        return page, {"Link": f'<{target}>; rel="next"'} if more else {}
+
+
+def _digest(entry: Mapping[str, Any]) -> str:
+    return str(entry["digest"])
 
 
 def _json(status: int, document: object, headers: Mapping[str, str] | None = None) -> Reply:
@@ -500,14 +678,22 @@ class _Handler(BaseHTTPRequestHandler):
 
     def handle_any(self) -> None:
         registry = self.server.registry
-        body = self._body()
         headers = {name.lower(): value for name, value in self.headers.items()}
-        reply, act = registry.act(Seen(self.command, self.path, headers), body)
+        seen = Seen(self.command, self.path, headers)
+        after = registry.cuts(seen.line)
+        if after is not None:
+            registry.keep(seen, self.rfile.read(after))
+            self._reset()
+            return
+        length, most = int(headers.get("content-length", 0)), registry.switches.body_max
+        if most and length > most:
+            registry.keep(seen, b"")
+            self._send(Reply(413, {"Content-Type": "text/html"}, b"<html>too large"), "")
+            self._body()  # a proxy lingers, or the answer would be lost with the connection
+            return
+        reply, act = registry.act(seen, self._body())
         if act in {"reset", "lost"}:
-            linger = struct.pack("ii", 1, 0)  # an RST rather than a FIN
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-            self.close_connection = True
-            self.connection.close()
+            self._reset()
             return
         if act == "silence":
             registry.ended.wait(30)
@@ -517,7 +703,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_PUT = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - the server's names
 
+    def _reset(self) -> None:
+        linger = struct.pack("ii", 1, 0)  # an RST rather than a FIN
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.close_connection = True
+        self.connection.close()
+
+    def _streamed(self) -> bytes:
+        """Read a body in HTTP's own chunks (RFC 9112, 7.1)."""
+        pieces = []
+        while size := int(self.rfile.readline(64).partition(b";")[0], 16):
+            pieces.append(self.rfile.read(size))
+            self.rfile.readline(8)
+        while self.rfile.readline(1024).strip():
+            continue
+        return b"".join(pieces)
+
     def _body(self) -> bytes:
+        if "chunked" in self.headers.get("Transfer-Encoding", ""):
+            return self._streamed()
         left = int(self.headers.get("Content-Length") or 0)
         pieces = []
         while left:
@@ -528,7 +732,9 @@ class _Handler(BaseHTTPRequestHandler):
             left -= len(piece)
         return b"".join(pieces)
 
-    def _send(self, reply: Reply, act: str) -> None:
+    @staticmethod
+    def _changed(reply: Reply, act: str) -> tuple[bytes, dict[str, str]]:
+        """What a body and headers become on their way."""
         body, headers = reply.body, dict(reply.headers)
         if act == "spoil":
             body = body[:-1] + bytes([body[-1] ^ 1])
@@ -536,13 +742,23 @@ class _Handler(BaseHTTPRequestHandler):
             headers["Docker-Content-Digest"] = "sha256:" + "0" * 64
         if act == "nodigest":
             headers.pop("Docker-Content-Digest", None)
+        if act in {"gzip", "stream"}:
+            body = gzip.compress(body, mtime=0)
+            headers["Content-Encoding"] = "gzip"
+        return body, headers
+
+    def _send(self, reply: Reply, act: str) -> None:
+        body, headers = self._changed(reply, act)
         self.send_response_only(reply.status)
         headers.setdefault("Date", self.date_time_string())
         for name, value in headers.items():
             self.send_header(name.rstrip("\0"), value)
         if act in {"endless", "nolength"}:
             self.send_header("Connection", "close")
-        else:
+        elif act == "stream":
+            self.send_header("Transfer-Encoding", "chunked")
+            body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+        elif reply.status != 204:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command == "HEAD":
