@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ocipack.errors import IntegrityError, Misuse, Rejected, malformed
 from ocipack.oci import jsontext
 from ocipack.oci.descriptor import INDEX, Descriptor
+from ocipack.oci.layout import REF_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ocipack.oci.digest import Digest
-
-REF_NAME = "org.opencontainers.image.ref.name"
-"""The annotation of an entry that makes it a tag."""
 
 ENTRIES = 10_000
 """Entries of an index that we are ready to read or write."""

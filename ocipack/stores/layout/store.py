@@ -26,6 +26,7 @@ from ocipack.oci import jsontext
 from ocipack.oci.closure import Walk, closure
 from ocipack.oci.descriptor import INDEX, INDEXES, MANIFEST, MANIFESTS, Descriptor
 from ocipack.oci.digest import Digest
+from ocipack.oci.layout import VERSION, blob_path, fallback_tag
 from ocipack.oci.reference import TAG
 from ocipack.oci.store import MANIFEST_LIMIT, manifest, read
 from ocipack.stores.layout import locks
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 
     from ocipack.oci.manifest import Manifest
     from ocipack.oci.store import Source
-
-VERSION = b'{"imageLayoutVersion":"1.0.0"}'
 
 
 class Files(Protocol):
@@ -118,7 +117,7 @@ class LayoutStore:
             raise IntegrityError(
                 f"{self._files.path}: tag {name} is {found.media_type!r}, no manifest or index"
             )
-        if self._files.identity(_path(found.digest)) is None:
+        if self._files.identity(blob_path(found.digest)) is None:
             raise StoreError(
                 f"{self._files.path}: tag {name} names {found.digest}, which is missing",
                 hint="the layout is damaged; copy that digest into it again, without a tag",
@@ -128,7 +127,7 @@ class LayoutStore:
     def fetch(self, target: Descriptor) -> Iterator[bytes]:
         """See Source."""
         self._require(target.digest)
-        yield from target.check(self._files.read(_path(target.digest)))
+        yield from target.check(self._files.read(blob_path(target.digest)))
 
     def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:
         """See Source. Here the listing is checked: see points 3 and 4 above."""
@@ -171,16 +170,16 @@ class LayoutStore:
         """See Store."""
         if not target.is_manifest:
             self._make()
-            self._files.put(_path(target.digest), target.check(source.fetch(target)))
+            self._files.put(blob_path(target.digest), target.check(source.fetch(target)))
             return
         found = manifest(source, target)
         entry = _entry(target, found) if found.subject is not None else None
         for child in found.children:
-            identity = self._files.identity(_path(child.digest))
+            identity = self._files.identity(blob_path(child.digest))
             if identity is None or identity[0] != child.size:
                 raise NotFound(f"{target.digest} needs {child.digest}, which is not here")
         self._make()
-        self._files.put(_path(target.digest), [found.raw])
+        self._files.put(blob_path(target.digest), [found.raw])
         if found.subject is not None and entry is not None:
             self._list(entry, found.subject)
         else:
@@ -231,7 +230,7 @@ class LayoutStore:
         return b"".join(pieces)
 
     def _require(self, digest: Digest) -> Identity:
-        identity = self._files.identity(_path(digest))
+        identity = self._files.identity(blob_path(digest))
         if identity is None:
             raise NotFound(f"{self._files.path}: there is no {digest}")
         return identity
@@ -261,7 +260,7 @@ class LayoutStore:
 
         Some registries and copiers answer with the subject itself there.
         """
-        name = _fallback_tag(subject)
+        name = fallback_tag(subject)
         found = index.named(name)
         if found is None or found.media_type != INDEX or found.digest == subject:
             return None
@@ -311,7 +310,7 @@ class LayoutStore:
 
     def _list(self, entry: Descriptor, subject: Descriptor) -> None:
         """Make `entry` a referrer of `subject`, in both places."""
-        name = _fallback_tag(subject.digest)
+        name = fallback_tag(subject.digest)
         with self._files.lock():
             before = index = self._index()
             if not index.lists(entry.digest):
@@ -324,7 +323,7 @@ class LayoutStore:
             listing = Index.empty(f"{self._files.path}: tag {name}") if listing is None else listing
             if not listing.lists(entry.digest):
                 raw = listing.with_entry(entry).encode()
-                self._files.put(_path(Digest.of(raw)), [raw])
+                self._files.put(blob_path(Digest.of(raw)), [raw])
                 index = index.with_tag(Descriptor.of(INDEX, raw), name, forget=True)
             if index is not before:
                 self._files.put("index.json", [index.encode()])
@@ -339,15 +338,6 @@ class LayoutStore:
             if self._files.identity("index.json") is None:
                 self._files.put("index.json", [Index.empty("index.json").encode()])
         self._made = True
-
-
-def _path(digest: Digest) -> str:
-    return f"blobs/{digest.algorithm}/{digest.hex}"
-
-
-def _fallback_tag(subject: Digest) -> str:
-    """Name the tag that lists referrers (distribution-spec, "Referrers Tag Schema")."""
-    return f"{subject.algorithm[:32]}-{subject.hex[:64]}"
 
 
 def _entry(target: Descriptor, found: Manifest) -> Descriptor:
