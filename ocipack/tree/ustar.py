@@ -18,6 +18,9 @@ END = bytes(2 * BLOCK)
 
 REGULAR, DIRECTORY, PAX, PAX_GLOBAL, LONG_NAME = b"0", b"5", b"x", b"g", b"L"
 
+LARGEST = 8**11 - 1
+"""Bytes of content that the header itself can say; a pax record says more."""
+
 _NAME, _PREFIX = 100, 155
 _EXTENDED = b"PaxHeader"
 _HEADER = struct.Struct("100s8s8s8s12s12s8sc100s8s32s32s8s8s155s12x")
@@ -48,16 +51,17 @@ def header(name: str, *, size: int, executable: bool) -> bytes:
     kind = DIRECTORY if directory else REGULAR
     raw = name.encode()
     prefix, last = _split(raw) if len(raw) > _NAME else (b"", raw)
-    if last and raw.isascii():
-        return _block(last, mode, size, kind, prefix)
-    record = _record(raw)
-    stand_in = name.encode("ascii", "replace").replace(b"?", b"_")[:_NAME].rstrip(b"/")
-    return (
-        _block(_EXTENDED, _MODES[False], len(record), PAX, b"")
-        + record
-        + padding(len(record))
-        + _block(stand_in, mode, size, kind, b"")
-    )
+    record = b""
+    if not last or not raw.isascii():
+        record = _record(b"path", raw)
+        prefix, last = b"", name.encode("ascii", "replace").replace(b"?", b"_")[:_NAME].rstrip(b"/")
+    if size > LARGEST:
+        record += _record(b"size", str(size).encode())
+    block = _block(last, mode, size if size <= LARGEST else 0, kind, prefix)
+    if not record:
+        return block
+    extended = _block(_EXTENDED, _MODES[False], len(record), PAX, b"")
+    return extended + record + padding(len(record)) + block
 
 
 def padding(size: int) -> bytes:
@@ -73,9 +77,9 @@ def _split(raw: bytes) -> tuple[bytes, bytes]:
     return raw[:cut], raw[cut + 1 :]
 
 
-def _record(raw: bytes) -> bytes:
-    """A pax record, `length path=name`, whose length counts its own digits."""
-    body = b" path=" + raw + b"\n"
+def _record(keyword: bytes, value: bytes) -> bytes:
+    """A pax record, `length keyword=value`, whose length counts its own digits."""
+    body = b" " + keyword + b"=" + value + b"\n"
     length = len(body) + len(str(len(body)))
     length = len(body) + len(str(length))
     return str(length).encode() + body
@@ -160,6 +164,29 @@ def pax_path(data: bytes) -> bytes | None:
     IntegrityError for a malformed record, a keyword that comes twice, and every keyword that
     changes content or place in another way (size, linkpath, sparse maps, character sets).
     """
+    found = _records(data)
+    path = found.pop(b"path", None)
+    _refuse_others(found)
+    return path
+
+
+def pax_path_and_size(data: bytes) -> tuple[bytes | None, int | None]:
+    """The `path` and the `size` of a pax header, as far as it has them; errors as `pax_path`.
+
+    Only what the header itself cannot say is taken for a size: a reader that does not know pax
+    would go on elsewhere.
+    """
+    found = _records(data)
+    path, size = found.pop(b"path", None), found.pop(b"size", None)
+    _refuse_others(found)
+    if size is None:
+        return path, None
+    if not re.fullmatch(rb"[1-9][0-9]{9,18}", size) or int(size) <= LARGEST:
+        raise IntegrityError(f"tar: not a size that needs a pax record: {size[:40]!r}")
+    return path, int(size)
+
+
+def _records(data: bytes) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
     record, at = re.compile(_RECORD), 0
     while at < len(data):
@@ -172,8 +199,10 @@ def pax_path(data: bytes) -> bytes | None:
             raise IntegrityError(f"tar: the pax record {keyword!r} twice")
         found[keyword] = data[match.end() : end - 1]
         at = end
-    path = found.pop(b"path", None)
+    return found
+
+
+def _refuse_others(found: dict[bytes, bytes]) -> None:
     for keyword in found:
         if not re.fullmatch(_HARMLESS, keyword):
             raise IntegrityError(f"tar: a pax record that we do not read: {keyword[:100]!r}")
-    return path

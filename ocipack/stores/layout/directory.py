@@ -183,7 +183,7 @@ class Directory:
             yield
 
 
-def write_all(handle: int, data: bytes) -> None:
+def write_all(handle: int, data: bytes | memoryview) -> None:
     """Write all of `data`: the system may take less at a time."""
     view = memoryview(data)
     while view:
