@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ocipack.errors import IntegrityError, OcipackError, Unavailable
-from ocipack.stores.http.faults import FOREIGN, Attempt, translate
+from ocipack.stores.http.coding import NotGzip, gunzip
+from ocipack.stores.http.faults import FOREIGN, Attempt, Transient, translate
 
 if TYPE_CHECKING:
     from urllib3.response import BaseHTTPResponse
@@ -67,8 +68,17 @@ class Answer:
         """Whether a cut would be noticed by HTTP itself."""
         return self.length is not None or "chunked" in self.header("Transfer-Encoding").lower()
 
-    def chunks(self) -> Iterator[bytes]:
-        """Stream the body; Transient if it is cut."""
+    @property
+    def is_gzipped(self) -> bool:
+        """Whether the body comes compressed, which we never ask for."""
+        return self.header("Content-Encoding").strip().lower() in {"gzip", "x-gzip"}
+
+    def chunks(self, *, gunzipped: bool = False) -> Iterator[bytes]:
+        """Stream the body, without its coding if told so; Transient if it is cut."""
+        pieces = self._pieces()
+        return self._bare(pieces) if gunzipped else pieces
+
+    def _pieces(self) -> Iterator[bytes]:
         try:
             yield from self._response.stream(PIECE, decode_content=False)
         except FOREIGN as e:
@@ -76,8 +86,20 @@ class Answer:
         finally:
             self.drop()
 
+    def _bare(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            yield from gunzip(pieces, PIECE)
+        except NotGzip as e:
+            raise Transient(f"{self.at.what}: the answer is said to be gzip: {e}") from e
+        finally:
+            self.drop()
+
     def _soon(self) -> Iterator[bytes]:
         """Stream a short body in whatever pieces come; Unavailable when it takes too long."""
+        pieces = self._in_time()
+        return self._bare(pieces) if self.is_gzipped else pieces
+
+    def _in_time(self) -> Iterator[bytes]:
         until = self._clock() + SLOWEST
         try:
             while piece := self._response.read1(PIECE, decode_content=False):

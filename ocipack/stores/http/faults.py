@@ -55,6 +55,10 @@ class Transient(Unavailable):
         self.after = after
 
 
+class Silent(Unavailable):
+    """Nothing came for as long as we wait: another try would wait as long again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """What was being tried: enough to explain a failure, and no secret."""
@@ -100,7 +104,8 @@ def translate(error: Exception, at: Attempt) -> StoreError:
     }
     if found in simple:
         hint = "check the name of the registry, the network and the proxy settings"
-        return Unavailable(f"{at.what}: {simple[found]}", hint=hint)
+        failed = Silent if found == "silence" else Unavailable
+        return failed(f"{at.what}: {simple[found]}", hint=hint)
     if found == "address":
         return StoreError(f"{at.what}: not an address or proxy that can be used: {reason}")
     if found == "answer":
