@@ -48,6 +48,7 @@ def command(function: Callable[..., Outcome], *, connects: bool = True) -> click
                 values.pop("ca_file"),
                 values.pop("plain_http"),
                 debug_http=values.pop("debug_http"),
+                settings_file=values.pop("settings_file"),
                 sent=app.console.moved,
             )
         app.outputs = outputs(output)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ocipack.oci.reference import Reference
+    from ocipack.stores.http.host import Host
     from ocipack.stores.http.settings import Proxies
     from ocipack.stores.registry.registries import Registries
     from ocipack.stores.registry.store import RegistryStore
@@ -42,6 +43,13 @@ def options() -> list[click.Option]:
             help="Speak plain HTTP to this registry; loopback needs no such leave.",
         ),
         click.Option(
+            ["--registries", "settings_file"],
+            default="",
+            metavar="FILE",
+            help="Settings for single registries: CA, client certificate, address, mirrors. Else "
+            "OCIPACK_REGISTRIES, else registries.yaml in ~/.config/ocipack.",
+        ),
+        click.Option(
             ["--debug-http"], is_flag=True, help="Print one line a request, without secrets."
         ),
     ]
@@ -54,6 +62,7 @@ class Connections:
     ca_file: str = ""
     plain_http: tuple[str, ...] = ()
     debug_http: bool = False
+    settings_file: str = ""
     sent: Callable[[int], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
@@ -73,15 +82,33 @@ class Connections:
 
         if self.ca_file and not Path(self.ca_file).is_file():
             raise Misuse(f"--ca-file {self.ca_file}: there is no such file")
+        file, hosts = self._hosts()
         settings = Settings(
             ca_file=self.ca_file,
             certs=self._certificates(),
             plain=frozenset(self.plain_http),
             proxies=self._proxies(),
+            hosts={host.name: host for host in hosts},
+            file=file,
         )
         debug = (lambda line: print(line, file=sys.stderr)) if self.debug_http else None
         credentials = Credentials(self._files(), Helpers(dict(self.environment)))
         return Registries(Transport(settings, debug=debug, sent=self.sent), credentials)
+
+    def _hosts(self) -> tuple[str, tuple[Host, ...]]:
+        """The file of settings and what it says; a file that nobody named need not be there."""
+        from pathlib import Path  # noqa: PLC0415 - start-up
+
+        said, home = self.environment, self._home()
+        named = self.settings_file or said.get("OCIPACK_REGISTRIES", "")
+        config = said.get("XDG_CONFIG_HOME") or (str(home / ".config") if home else "")
+        usual = Path(config) / "ocipack/registries.yaml" if config else Path("registries.yaml")
+        path = Path(named) if named else usual
+        if not named and not (config and os.path.exists(path)):  # noqa: PTH110 - no error if it may not be looked for
+            return str(path), ()
+        from ocipack.stores.hosts import load  # noqa: PLC0415 - start-up
+
+        return str(path), load(path)
 
     def _home(self) -> Path | None:
         from pathlib import Path  # noqa: PLC0415 - start-up
@@ -91,7 +118,8 @@ class Connections:
 
     def _certificates(self) -> tuple[str, ...]:
         home = self._home()
-        own = (home / ".config/containers/certs.d", home / ".docker/certs.d") if home else ()
+        names = (".config/containers/certs.d", ".config/docker/certs.d", ".docker/certs.d")
+        own = [home / name for name in names] if home else []
         return (*map(str, own), *CERTIFICATES)
 
     def _files(self) -> list[Path]:

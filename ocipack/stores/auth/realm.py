@@ -43,12 +43,15 @@ def domain(host: str) -> str:
     return ".".join(labels[-3:])
 
 
-def check(realm: Url, registry: Url, allowed: frozenset[str]) -> None:
+def check(
+    realm: Url, registry: Url, allowed: frozenset[str], where: str = "realms in registries.yaml"
+) -> None:
     """Refuse a token service that must not get the registry's credentials.
 
     1. It is asked by https; by http only when the registry itself is plain and both are loopback,
        or when it is that plain registry.
-    2. Its host is the registry's, or has its registrable domain, or is in `allowed`.
+    2. Its host is the registry's, or has its registrable domain, or is in `allowed`, which a
+       person writes at `where`.
     """
     plain = registry.scheme == "http" and (
         realm.origin == registry.origin or (is_loopback(realm.host) and is_loopback(registry.host))
@@ -64,5 +67,5 @@ def check(realm: Url, registry: Url, allowed: frozenset[str]) -> None:
         raise Denied(
             f"{registry.netloc} sends us to the token service {realm.shown}, a host that is not "
             "its own",
-            hint=f"if {realm.host} really issues its tokens, allow it as a token host",
+            hint=f"if {realm.host} really issues its tokens, list it under {where}",
         )

@@ -115,7 +115,9 @@ class Authorizer:
 
     def _learn(self, bearer: challenge.Challenge) -> None:
         named = self._base.join(bearer.parameters["realm"])
-        realm.check(named, self._base, self._transport.settings.realms)
+        settings = self._transport.settings
+        allowed = settings.realms | settings.host(self._registry).realms
+        realm.check(named, self._base, allowed, f"realms of {self._registry} in {settings.file}")
         with self._lock:
             self._known.realm = named
             self._known.service = bearer.parameters.get("service", "")

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ocipack.errors import IntegrityError, OcipackError, Unavailable
+from ocipack.stores.http.attempt import Attempt
 from ocipack.stores.http.coding import NotGzip, gunzip
-from ocipack.stores.http.faults import FOREIGN, Attempt, Transient, translate
+from ocipack.stores.http.faults import FOREIGN, Transient, translate
 
 if TYPE_CHECKING:
     from urllib3.response import BaseHTTPResponse

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import http.client
 import ssl
-from dataclasses import dataclass
 
 from urllib3 import exceptions as u
 
 from ocipack.errors import StoreError, Unavailable
-from ocipack.stores.http.url import Url, printable
+from ocipack.stores.http import mistrust
+from ocipack.stores.http.attempt import Attempt
+from ocipack.stores.http.mistrust import Look, Shown
+from ocipack.stores.http.url import printable
 
 FOREIGN = (u.HTTPError, u.ProxySchemeUnsupported, http.client.HTTPException, OSError)
 """Everything that an exchange can raise and that is not ours."""
@@ -59,23 +61,6 @@ class Silent(Unavailable):
     """Nothing came for as long as we wait: another try would wait as long again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """What was being tried: enough to explain a failure, and no secret."""
-
-    method: str
-    url: Url
-    authorities: str
-    connect_timeout: float
-    idle_timeout: float
-    proxied: bool = False
-
-    @property
-    def what(self) -> str:
-        """Method and address, as every message begins."""
-        return f"{self.method} {self.url.shown}"
-
-
 def kind(error: Exception) -> str:
     """Classify a foreign exception; the most particular class decides."""
     for cls in type(error).__mro__:
@@ -88,11 +73,19 @@ def kind(error: Exception) -> str:
     return "cut"
 
 
-def translate(error: Exception, at: Attempt) -> StoreError:
-    """Say in our words what went wrong in `at`."""
+def translate(
+    error: Exception, at: Attempt, look: Look = lambda: None, *, first: bool = False
+) -> StoreError:
+    """Say in our words what went wrong in `at`.
+
+    `look` asks to see the server's certificate. `first` says that this server has not answered
+    yet: what is cut then may be no accident.
+    """
     if (secure := _tls_cause(error)) is not None:
-        return _tls(secure, at)
+        return mistrust.explain(secure, at, look)
     found = kind(error)
+    if first and found in ("cut", "answer") and (told := _misunderstood(at, look())) is not None:
+        return told
     reason = printable(_reason(error), 200)
     simple = {
         "name": f"the name {at.url.host!r} cannot be resolved",
@@ -113,6 +106,15 @@ def translate(error: Exception, at: Attempt) -> StoreError:
     return Transient(f"{at.what}: the connection was cut: {reason}")
 
 
+def _misunderstood(at: Attempt, shown: Shown | None) -> StoreError | None:
+    """A server that hangs up at once: it speaks TLS, or wants a certificate of ours."""
+    if shown is not None and at.url.scheme == "http":
+        return mistrust.speaks_tls(at)
+    if shown is not None and shown.wants_ours and not at.certificate:
+        return mistrust.wants_ours(at)
+    return None
+
+
 def _tls_cause(error: BaseException) -> BaseException | None:
     """Find the TLS failure inside what urllib3 wraps around it."""
     seen: set[int] = set()
@@ -129,38 +131,6 @@ def _tls_cause(error: BaseException) -> BaseException | None:
         inner = [one.__cause__, one.__context__, *one.args]
         stack += [e for e in inner if isinstance(e, BaseException)]
     return error if isinstance(error, u.SSLError) else None
-
-
-_EXPIRED, _EARLY, _NAME, _ADDRESS = 10, 9, 62, 64
-"""OpenSSL's X509_V_ERR_* numbers (openssl/x509_vfy.h)."""
-
-
-def _tls(error: BaseException, at: Attempt) -> StoreError:
-    code = getattr(error, "verify_code", None)
-    place = f"certs.d/{at.url.netloc}"
-    if code in (_NAME, _ADDRESS):
-        why = f"its certificate is not for {at.url.host!r}, the name that we expected"
-        hint = (
-            "use a name that the certificate lists; one that is reached by address needs that "
-            "address in it (an IP SAN)"
-        )
-    elif code in (_EXPIRED, _EARLY):
-        why = f"its certificate is {'expired' if code == _EXPIRED else 'not valid yet'}"
-        hint = "renew the certificate of the registry, or set the clock of this machine"
-    elif isinstance(error, ssl.SSLCertVerificationError):
-        said = printable(str(getattr(error, "verify_message", "")), 120)
-        why = f"its certificate for {at.url.host!r} is signed by nobody that we trust ({said})"
-        hint = f"give the CA's certificate by --ca-file, or as {place}/ca.crt"
-    else:
-        why = f"TLS failed: {printable(_reason(error), 160)}"
-        plain = "WRONG_VERSION_NUMBER" in str(error) or "HTTP_REQUEST" in str(error)
-        hint = (
-            f"the server speaks plain HTTP: if it should, list {at.url.netloc} as plain"
-            if plain
-            else f"if the registry wants a client certificate, put it into {place}/client.cert, "
-            "its key into client.key"
-        )
-    return StoreError(f"{at.what}: {why} (trusted: {at.authorities})", hint=hint)
 
 
 def _reason(error: BaseException) -> str:

@@ -8,10 +8,11 @@ from ipaddress import ip_address, ip_network
 
 from ocipack import __version__
 from ocipack.errors import Misuse
+from ocipack.stores.http.host import HUB, HUB_NAMES, Host
 from ocipack.stores.http.url import is_loopback
 
-_DOCKER_HUB = "docker.io"
 _DOCKER_HUB_API = "registry-1.docker.io"
+_NO_HOST = Host("localhost:0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,9 @@ class Settings:
     `certs` are the `certs.d` directories to look into, the most particular first. `plain` lists
     registries (`host[:port]`) that speak plain HTTP. `allowed` lists what may be contacted at all
     (`host`, `host:port`, `*.domain`, or a network such as `10.0.0.0/8`); empty means anything.
-    `realms` are token hosts that may have a registry's credentials though their name is unrelated.
+    `realms` are token hosts that may have any registry's credentials though their name is
+    unrelated. `hosts` says by name what single registries need, and `file` where a person can
+    write more of that.
     """
 
     connect_timeout: float = 10.0
@@ -73,11 +76,22 @@ class Settings:
     proxies: Proxies = field(default_factory=Proxies)
     allowed: tuple[str, ...] = ()
     realms: frozenset[str] = frozenset()
+    hosts: Mapping[str, Host] = field(default_factory=dict)
+    file: str = "registries.yaml"
     user_agent: str = f"ocipack/{__version__}"
 
     def __post_init__(self) -> None:
         if self.connect_timeout <= 0 or self.idle_timeout <= 0 or self.tries < 1:
             raise Misuse("time-outs must be positive and there must be at least one try")
+
+    def host(self, registry: str) -> Host:
+        """What is said of `registry` (`host[:port]`); an entry that says nothing if there is none.
+
+        The API of Docker Hub is not at its name, and port 443 needs not be said.
+        """
+        name = registry.lower().removesuffix(":443")
+        name = HUB if name in HUB_NAMES else name
+        return self.hosts.get(name, _NO_HOST)
 
     def headers(self) -> Mapping[str, str]:
         """What every request carries; a body in another coding would not have its digest."""
@@ -86,4 +100,4 @@ class Settings:
 
 def api_host(registry: str) -> str:
     """Where the API of `registry` answers: Docker Hub's is not at its name."""
-    return _DOCKER_HUB_API if registry == _DOCKER_HUB else registry
+    return _DOCKER_HUB_API if registry == HUB else registry

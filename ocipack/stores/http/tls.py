@@ -1,6 +1,7 @@
 """Whom we trust to be a registry: CA sets and client certificates per host.
 
-Verification is always on. The convention of docker and the containers tools is followed:
+Verification is always on, and there is no switch to turn it off. What registries.yaml says of a
+host comes first. What it leaves open follows the convention of docker and the containers tools:
 `certs.d/<host[:port]>/` holds `*.crt` (CAs, added to the system's) and pairs `X.cert`, `X.key`
 (our certificate for that host). See docs.docker.com/engine/security/certificates and
 containers-certs.d(5).
@@ -9,18 +10,22 @@ containers-certs.d(5).
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ocipack.errors import Misuse
+from ocipack.stores.http.host import Host
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """A TLS context and the words for the CA set in it."""
+    """A TLS context, the words for the CA set in it, and the file of our own certificate."""
 
     context: ssl.SSLContext
     authorities: str
+    certificate: str = ""
 
 
 def directory(certs: tuple[str, ...], netloc: str) -> Path | None:
@@ -29,29 +34,60 @@ def directory(certs: tuple[str, ...], netloc: str) -> Path | None:
     return next((place for place in places if place.is_dir()), None)
 
 
-def trust(ca_file: str, place: Path | None) -> Trust:
-    """Build the context for a host: the system's CAs, `ca_file`, and what `place` holds.
+def trust(ca_file: str, place: Path | None, host: Host) -> Trust:
+    """Build the context for a host, and say what is in it.
 
-    Misuse if a file that was named cannot be used.
+    The CAs are those of `host` alone if it names some, else the system's and what `place` holds;
+    `ca_file` is added to either. Misuse if a file that was named cannot be used.
     """
-    context = ssl.create_default_context()
-    words = ["the system's CAs"]
+    context, words = _authorities(place, host)
     if ca_file:
-        _add(context, Path(ca_file))
+        _add(context, ca_file)
         words.append(ca_file)
-    if place is not None:
-        authorities = sorted(place.glob("*.crt"))
-        for file in authorities:
-            _add(context, file)
-        words += [str(file) for file in authorities]
-        for certificate in sorted(place.glob("*.cert")):
-            _client(context, certificate)
-    return Trust(context, " + ".join(words))
+    if host.certificate:
+        pairs = [(Path(host.certificate), Path(host.key))]
+    else:
+        pairs = _pairs(place) if place is not None else []
+    for certificate, key in pairs:
+        _client(context, certificate, key)
+    return Trust(context, " + ".join(words), " + ".join(str(pair[0]) for pair in pairs))
 
 
-def _add(context: ssl.SSLContext, file: Path) -> None:
+def _authorities(place: Path | None, host: Host) -> tuple[ssl.SSLContext, list[str]]:
+    if host.authorities:
+        with _reading(host.authorities):
+            context = ssl.create_default_context(cafile=host.authorities)
+        return context, [f"only {host.authorities}"]
+    context, words = ssl.create_default_context(), [_system()]
+    for file in _listed(place, "*.crt") if place is not None else []:
+        _add(context, str(file))
+        words.append(str(file))
+    return context, words
+
+
+def _system() -> str:
+    """Words for the system's CAs, with the place they come from (SSL_CERT_FILE included)."""
+    paths = ssl.get_default_verify_paths()
+    found = paths.cafile or paths.capath
+    return f"the system's CAs ({found})" if found else "no CAs of the system, which has none"
+
+
+def _listed(place: Path, pattern: str) -> list[Path]:
     try:
+        return sorted(file for file in place.iterdir() if file.match(pattern))
+    except OSError as e:
+        raise Misuse(f"{place} cannot be read: {_reason(e)}") from e
+
+
+def _add(context: ssl.SSLContext, file: str) -> None:
+    with _reading(file):
         context.load_verify_locations(cafile=file)
+
+
+@contextmanager
+def _reading(file: str) -> Iterator[None]:
+    try:
+        yield
     except (OSError, ssl.SSLError) as e:
         raise Misuse(
             f"no CA certificates could be read from {file}: {_reason(e)}",
@@ -59,15 +95,54 @@ def _add(context: ssl.SSLContext, file: Path) -> None:
         ) from e
 
 
-def _client(context: ssl.SSLContext, certificate: Path) -> None:
-    key = certificate.with_suffix(".key")
-    if not key.is_file():
-        raise Misuse(f"{certificate} has no key beside it: {key} is missing")
-    try:  # an empty password: an encrypted key must not wait for somebody to type
-        context.load_cert_chain(certificate, key, password="")
-    except (OSError, ssl.SSLError) as e:
-        raise Misuse(f"{certificate} and {key} cannot be used: {_reason(e)}") from e
+def _pairs(place: Path) -> list[tuple[Path, Path]]:
+    """The certificates of ours in a directory, each with its key; neither comes alone."""
+    certificates = _listed(place, "*.cert")
+    for certificate in certificates:
+        if not certificate.with_suffix(".key").is_file():
+            lacking = certificate.with_suffix(".key")
+            raise Misuse(f"{certificate} has no key beside it: {lacking} is missing")
+    for key in _listed(place, "*.key"):
+        if key.with_suffix(".cert") not in certificates:
+            lacking = key.with_suffix(".cert")
+            raise Misuse(
+                f"{key} has no certificate beside it: {lacking} is missing",
+                hint="*.crt are CAs; our own certificate ends in .cert",
+            )
+    return [(certificate, certificate.with_suffix(".key")) for certificate in certificates]
+
+
+def _client(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
+    def no_password() -> str:
+        raise _Encrypted  # an encrypted key must not wait for somebody to type
+
+    try:
+        context.load_cert_chain(certificate, key, password=no_password)
+    except _Encrypted:
+        raise Misuse(
+            f"the key {key} is encrypted, and there is nobody to ask for its password",
+            hint=f"openssl pkey -in {key} writes it without",
+        ) from None
+    except ssl.SSLError as e:
+        if e.reason == "KEY_VALUES_MISMATCH":
+            raise Misuse(
+                f"the key {key} is not that of the certificate {certificate}",
+                hint="one of the two is of another pair; compare what openssl x509 -pubkey and "
+                "openssl pkey -pubout print",
+            ) from e
+        raise Misuse(
+            f"{certificate} and {key} cannot be used: {_reason(e)}",
+            hint="both must be in PEM form: a certificate, with its chain if it has one, and its "
+            "private key",
+        ) from e
+    except OSError as e:
+        missing = next((file for file in (certificate, key) if not file.is_file()), certificate)
+        raise Misuse(f"{missing} cannot be read: {_reason(e)}") from e
+
+
+class _Encrypted(Exception):
+    """The key wants a password."""
 
 
 def _reason(error: OSError) -> str:
-    return error.strerror or type(error).__name__
+    return error.strerror or getattr(error, "reason", None) or type(error).__name__

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from ocipack.errors import Misuse, OcipackError, StoreError
-from ocipack.stores.http import tls
+from ocipack.errors import OcipackError, StoreError
+from ocipack.stores.http import pools, tls
 from ocipack.stores.http.answer import Answer
-from ocipack.stores.http.faults import FOREIGN, Attempt, translate
+from ocipack.stores.http.attempt import Attempt, Places
+from ocipack.stores.http.faults import FOREIGN, translate
 from ocipack.stores.http.gate import Gate, is_inner, outward
+from ocipack.stores.http.host import Host
 from ocipack.stores.http.patience import Patience
+from ocipack.stores.http.pools import Route
 from ocipack.stores.http.settings import Settings, api_host
 from ocipack.stores.http.url import Url, is_loopback
 
@@ -25,43 +26,8 @@ REDIRECTS: Final = 3
 """Redirects that one request follows."""
 _MOVED = frozenset({301, 302, 303, 307, 308})
 
-_PROXY_HINT = "HTTP_PROXY and HTTPS_PROXY hold http:// or https:// addresses"
-
 Body = bytes | Callable[[], Iterable[bytes]]
 """A request's body: at hand, or a stream that can be opened again for another try."""
-
-
-class _Checked:
-    """A connection that looks at the address it got before a byte leaves."""
-
-    def __init__(self, *args: Any, check: Callable[[str], None], **kw: Any) -> None:
-        self._check = check
-        super().__init__(*args, **kw)
-
-    def _new_conn(self) -> socket.socket:
-        made: socket.socket = super()._new_conn()  # type: ignore[misc] # the mixed-in class has it
-        try:
-            self._check(made.getpeername()[0])
-        except BaseException:
-            made.close()
-            raise
-        return made
-
-
-class _Plain(_Checked, HTTPConnection):
-    pass
-
-
-class _Secure(_Checked, HTTPSConnection):
-    pass
-
-
-class _PlainPool(HTTPConnectionPool):
-    ConnectionCls = _Plain
-
-
-class _SecurePool(HTTPSConnectionPool):
-    ConnectionCls = _Secure
 
 
 class Transport:
@@ -86,7 +52,7 @@ class Transport:
         self._debug = debug
         self._gate = Gate(self.settings.allowed)
         self._lock = threading.Lock()
-        self._pools: dict[tuple[object, ...], HTTPConnectionPool | urllib3.ProxyManager] = {}
+        self._ways: dict[tuple[object, ...], _Way] = {}
         self._peers: dict[tuple[str, str, int], str] = {}
         self._trust = cache(tls.trust)
 
@@ -97,10 +63,11 @@ class Transport:
         for them; there is no falling back from one to the other.
         """
         host = api_host(registry)
-        secure = Url.of("https", host, "/v2/")
-        if registry in self.settings.plain:
+        secure, said = Url.of("https", host, "/v2/"), self.settings.host(registry)
+        if registry in self.settings.plain or said.plain:
             return Url.of("http", host, "/v2/")
-        known = self.settings.ca_file or tls.directory(self.settings.certs, host)
+        known = bool(said.is_secure or self.settings.ca_file)
+        known = known or tls.directory(self.settings.certs, host) is not None
         return Url.of("http", host, "/v2/") if is_loopback(secure.host) and not known else secure
 
     def exchange(
@@ -184,7 +151,8 @@ class Transport:
         confined: bool,
     ) -> Answer:
         self._gate.name(url.host, url.port)
-        pool, at = self._open(method, url, confined=confined)
+        way = self._way(url, confined=confined)
+        at = self._attempt(method, url, way)
         sent = {**self.settings.headers(), **headers}
         if body is not None:
             size = len(body) if isinstance(body, bytes) else size
@@ -192,7 +160,7 @@ class Transport:
         content = body if body is None or isinstance(body, bytes) else self._counted(body())
         began = self.patience.monotonic()
         try:
-            response = pool.urlopen(
+            response = way.pool.urlopen(
                 method,
                 url.text if at.proxied else url.target,
                 body=content,
@@ -204,12 +172,13 @@ class Transport:
                 decode_content=False,
             )
         except FOREIGN as e:
-            failure = translate(e, at)
+            failure = translate(e, at, lambda: pools.look(way.route), first=not way.answered)
             self._note(at, "failed", began, size, None)
             raise failure from e
         except OcipackError:
             self._note(at, "stopped", began, size, None)
             raise
+        way.answered = True
         answer = Answer(response, at, clock=self.patience.monotonic)
         self._note(at, str(answer.status), began, size, answer.length)
         return answer
@@ -223,38 +192,19 @@ class Transport:
             received = "?" if back is None else str(back)
             self._debug(f"{at.what} {how} {took:.0f} ms out={out} in={received}")
 
-    def _open(
-        self, method: str, url: Url, *, confined: bool
-    ) -> tuple[HTTPConnectionPool | urllib3.ProxyManager, Attempt]:
-        """Find or make the pool for a host; a confined one refuses inner addresses."""
-        proxy = self.settings.proxies.choose(url.scheme, url.host, url.port)
-        own = self._authority(url) if url.scheme == "https" else None
-        words = own.authorities if own is not None else "none: plain HTTP"
-        key = (*url.origin, confined, proxy)
+    def _way(self, url: Url, *, confined: bool) -> _Way:
+        """Find or make what leads to a host; a confined way refuses inner addresses."""
+        key = (*url.origin, confined)
         with self._lock:
-            if key not in self._pools:
-                self._pools[key] = self._make(url, proxy, own, confined=confined)
-            pool = self._pools[key]
-        settings = self.settings
-        waits = (settings.connect_timeout, settings.idle_timeout)
-        return pool, Attempt(method, url, words, *waits, proxied=bool(proxy))
+            if key not in self._ways:
+                self._ways[key] = self._make(url, confined=confined)
+            return self._ways[key]
 
-    def _authority(self, url: Url) -> tls.Trust:
-        place = tls.directory(self.settings.certs, url.netloc)
-        if place is None and url.port == 443:  # noqa: PLR2004 - https, which netloc leaves out
-            place = tls.directory(self.settings.certs, f"{url.netloc}:443")
-        return self._trust(self.settings.ca_file, place)
-
-    def _make(
-        self, url: Url, proxy: str, own: tls.Trust | None, *, confined: bool
-    ) -> HTTPConnectionPool | urllib3.ProxyManager:
-        waits = urllib3.Timeout(
-            connect=self.settings.connect_timeout, read=self.settings.idle_timeout
-        )
-        secure: dict[str, Any] = {"ssl_context": own.context} if own is not None else {}
-        count = self.settings.connections
-        if proxy:
-            return _proxied(proxy, timeout=waits, maxsize=count, **secure)
+    def _make(self, url: Url, *, confined: bool) -> _Way:
+        settings, said = self.settings, self.settings.host(url.netloc)
+        proxy = settings.proxies.choose(url.scheme, url.host, url.port)
+        own = self._authority(url, said) if url.scheme == "https" else None
+        waits = urllib3.Timeout(connect=settings.connect_timeout, read=settings.idle_timeout)
 
         # no `self` below: urllib3 keeps a pool's connections until the pool goes, and connections
         # that led back to the pool would keep both, and their sockets, until the process ends
@@ -266,8 +216,52 @@ class Transport:
                 outward(url.host, address)
             peers[origin] = address
 
-        kind = _SecurePool if own is not None else _PlainPool
-        return kind(url.host, url.port, timeout=waits, maxsize=count, check=check, **secure)
+        route = Route(
+            url,
+            own.context if own is not None else None,
+            check,
+            waits,
+            "" if said.dialled else proxy,
+            said.dialled,
+            said.server_name,
+        )
+        return _Way(pools.pool(route, settings.connections), route, own, self._places(url, said))
+
+    def _authority(self, url: Url, said: Host) -> tls.Trust:
+        place = tls.directory(self.settings.certs, url.netloc)
+        if place is None and url.port == 443:  # noqa: PLR2004 - https, which netloc leaves out
+            place = tls.directory(self.settings.certs, f"{url.netloc}:443")
+        return self._trust(self.settings.ca_file, place, said)
+
+    def _places(self, url: Url, said: Host) -> Places:
+        settings = self.settings
+        certs = f"{settings.certs[0]}/{url.netloc}" if settings.certs else ""
+        return Places(settings.file, bool(settings.hosts), said.where, certs)
+
+    def _attempt(self, method: str, url: Url, way: _Way) -> Attempt:
+        own = way.trust
+        return Attempt(
+            method,
+            url,
+            own.authorities if own is not None else "none: plain HTTP",
+            self.settings.connect_timeout,
+            self.settings.idle_timeout,
+            proxied=bool(way.route.proxy),
+            server_name=way.route.server_name,
+            certificate=own.certificate if own is not None else "",
+            places=way.places,
+        )
+
+
+@dataclass(slots=True)
+class _Way:
+    """What leads to one host; `answered` once something came back from there."""
+
+    pool: pools.Pool
+    route: Route
+    trust: tls.Trust | None
+    places: Places
+    answered: bool = False
 
 
 def _telling(pieces: Iterable[bytes], sent: Callable[[int], None]) -> Iterator[bytes]:
@@ -275,14 +269,3 @@ def _telling(pieces: Iterable[bytes], sent: Callable[[int], None]) -> Iterator[b
     for piece in pieces:
         yield piece
         sent(len(piece))
-
-
-def _proxied(proxy: str, **settings: Any) -> urllib3.ProxyManager:
-    """Connect through a proxy, with the credentials of its address; it resolves the names."""
-    try:
-        parts = urllib3.util.parse_url(proxy)
-        headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
-        bare = parts._replace(auth=None).url
-        return urllib3.ProxyManager(bare, proxy_headers=headers, **settings)
-    except urllib3.exceptions.HTTPError:
-        raise Misuse("the address of the proxy cannot be used", hint=_PROXY_HINT) from None

@@ -1,0 +1,93 @@
+"""What a server's certificate says of itself, for people: nothing here is believed (RFC 5280)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Self
+
+from ocipack.errors import IntegrityError
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+NAMES = 100
+"""Names of a certificate that are kept; some have thousands."""
+
+_SHOWN = 6
+_LONGEST = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """Subject and issuer (RFC 4514), the names and addresses it is for, and its days (UTC)."""
+
+    subject: str
+    issuer: str
+    names: tuple[str, ...]
+    since: str
+    until: str
+
+    @classmethod
+    def parse(cls, der: bytes) -> Self:
+        """Read a certificate; IntegrityError if it is none."""
+        from cryptography import x509  # noqa: PLC0415 - start-up: only a failure is explained
+
+        try:
+            found = x509.load_der_x509_certificate(der)
+            return cls(
+                _words(found.subject),
+                _words(found.issuer),
+                _names(found),
+                f"{found.not_valid_before_utc:%Y-%m-%d %H:%M}",
+                f"{found.not_valid_after_utc:%Y-%m-%d %H:%M}",
+            )
+        except ValueError as e:
+            raise IntegrityError("not a certificate that can be read") from e
+
+    @property
+    def is_self_issued(self) -> bool:
+        """Whether it names itself as its issuer."""
+        return self.subject == self.issuer
+
+    def is_for(self, name: str) -> bool:
+        """Whether it lists `name`, a name or an address; `*` stands for one label (RFC 6125)."""
+        _, _, rest = name.partition(".")
+        return any(one in (name, f"*.{rest}") for one in map(str.lower, self.names))
+
+    def __str__(self) -> str:
+        """Words for all of it, in one line."""
+        more = f" and {len(self.names) - _SHOWN} more" if len(self.names) > _SHOWN else ""
+        names = ", ".join(self.names[:_SHOWN]) + more if self.names else "no name at all"
+        return (
+            f"{self.subject}, issued by {'itself' if self.is_self_issued else self.issuer}, "
+            f"for {names}, valid {self.since} to {self.until} UTC"
+        )
+
+
+def _words(name: x509.Name) -> str:
+    return _safe(name.rfc4514_string()) or "a certificate without a subject"
+
+
+def _names(found: x509.Certificate) -> tuple[str, ...]:
+    from cryptography import x509  # noqa: PLC0415 - as above
+
+    try:
+        listed = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
+        return ()
+    names = [_safe(name) for name in listed.get_values_for_type(x509.DNSName)]
+    addresses = [str(ip_address(one)) for one in _addresses(listed)]
+    return tuple((names + addresses)[:NAMES])
+
+
+def _addresses(listed: x509.SubjectAlternativeName) -> list[str]:
+    from cryptography import x509  # noqa: PLC0415 - as above
+
+    return [str(one) for one in listed.get_values_for_type(x509.IPAddress) if "/" not in str(one)]
+
+
+def _safe(text: str) -> str:
+    """Cut what a stranger wrote, and replace what could steer a terminal."""
+    cut = text[:_LONGEST] + ("…" if len(text) > _LONGEST else "")
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut)
