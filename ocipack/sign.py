@@ -44,7 +44,7 @@ _BUNDLE_HINT = "a registry may forbid moving tags; sign with --format bundle, wh
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-BINDABLE = ("tag", "repository", "environment", "source", "revision", "created", "version")
+BINDABLE = statement.BINDABLE
 """What a signature can bind content to, in signed annotations of these names."""
 
 _MANIFEST = "org.opencontainers.image."

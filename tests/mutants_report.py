@@ -12,7 +12,7 @@ TESTS = [
 
 FORMS = "ocipack/cli/formats/"
 IGNORES = "ocipack/validate/ignores.py"
-PROJECT = "ocipack/project.py"
+PROJECT = "ocipack/project/ignore.py"
 STRICT = "ocipack/k8s/yaml/strict.py"
 TRACE = "ocipack/validate/trace/"
 

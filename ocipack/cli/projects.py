@@ -46,6 +46,7 @@ def read_project(given: str, base: str) -> Project:
     """
     from ocipack.k8s.yaml.strict import BYTES  # noqa: PLC0415 - start-up
     from ocipack.project import Project  # noqa: PLC0415 - start-up
+    from ocipack.project.reader import read  # noqa: PLC0415 - start-up
 
     path = Path(given) if given else Path(base or ".") / PROJECT
     if not path.is_file():
@@ -57,7 +58,7 @@ def read_project(given: str, base: str) -> Project:
         found += block
         if len(found) > BYTES:
             break
-    return Project.parse(bytes(found), file=os.path.relpath(path, base or "."))
+    return read(bytes(found), file=os.path.relpath(path, base or "."))
 
 
 def settled(

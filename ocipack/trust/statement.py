@@ -16,6 +16,9 @@ V0_1 = "https://in-toto.io/Statement/v0.1"
 SIGN = "https://sigstore.dev/cosign/sign/v1"
 """The predicate type of a plain signature; every other statement is an attestation."""
 
+BINDABLE = ("tag", "repository", "environment", "source", "revision", "created", "version")
+"""What a signature can bind its subject to: the annotations that we sign have these names."""
+
 _SUBJECTS, _DIGESTS = 1024, 32
 _SUBJECT: wire.Shape = {
     "name": wire.TEXT,

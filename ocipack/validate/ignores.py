@@ -20,7 +20,8 @@ from ocipack.k8s.yaml.documents import pieces
 from ocipack.k8s.yaml.events import Mark, YamlError, scalars
 from ocipack.k8s.yaml.scalars import Dialect
 from ocipack.k8s.yaml.strict import day
-from ocipack.project import Ignore, Project, check_rule
+from ocipack.project import Project
+from ocipack.project.ignore import Ignore, check_rule
 from ocipack.report import Excuse, Finding, Report, Severity
 from ocipack.rules import RULES
 

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from ocipack.errors import Misuse
-from ocipack.project import Ignore, Project, fits
+from ocipack.project import Project
+from ocipack.project.ignore import Ignore, fits
+from ocipack.project.reader import read as read_project
 from ocipack.report import Finding, Report, Severity
 from ocipack.rules import RULES
 from ocipack.validate.ignores import Comment, Ignores, comments
@@ -41,7 +43,7 @@ FINDING = Finding(
 
 
 def project(text: str = GOOD) -> Project:
-    return Project.parse(text.encode())
+    return read_project(text.encode())
 
 
 def ignored(text: str = GOOD) -> Ignores:
@@ -117,7 +119,7 @@ def test_an_ignore_names_a_path_or_an_object() -> None:
 @pytest.mark.parametrize("data", [b"", b"\xff", b"[]", b"a", b"a: [", b"x" * (1024 * 1024 + 1)])
 def test_what_is_no_project_file_is_misuse(data: bytes) -> None:
     with pytest.raises(Misuse, match=r"^ocipack\.yaml:[12]:1:"):
-        Project.parse(data)
+        read_project(data)
 
 
 def test_a_project_file_is_bounded() -> None:
@@ -129,7 +131,7 @@ def test_a_project_file_is_bounded() -> None:
 def test_hostile_project_files_are_misuse_or_read(data: bytes) -> None:
     said = "ocipack.yaml:"
     try:
-        Project.parse(data)
+        read_project(data)
     except Misuse as e:
         said = str(e)
     assert said.startswith("ocipack.yaml:")

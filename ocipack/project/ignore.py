@@ -1,18 +1,4 @@
-"""The project file, `ocipack.yaml`: what a project decides for itself.
-
-apiVersion: ocipack.dev/v1alpha1
-validate:
-  ignore:
-    - rule: image-digest
-      path: overlays/staging/**        # of the tree; ** is any number of directories
-      object: Deployment shop/*        # kind namespace/name; path, object or both
-      owner: team-shop
-      reason: the registry of the test cluster rewrites digests
-      until: 2027-01-31                # the last day
-
-It is read strictly: whatever is not described here is Misuse that names file, line and column.
-The same is said for machines by docs/schemas/project-v1alpha1.json.
-"""
+"""Excuses that a project file holds: findings that do not count, each for a time."""
 
 from __future__ import annotations
 
@@ -27,10 +13,6 @@ from ocipack.errors import Misuse
 from ocipack.k8s.yaml.nodes import Node
 from ocipack.k8s.yaml.strict import Reader
 from ocipack.rules import RULES
-from ocipack.tree.ignore import PROJECT_FILE
-
-FILE: Final = PROJECT_FILE
-"""How the file is called; at the top of a tree it is never packed."""
 
 _GLOB: Final = 500
 _FIELDS: Final = ("rule", "path", "object", "owner", "reason", "until")
@@ -50,7 +32,7 @@ class Ignore:
     until: date
     path: str = ""
     object: str = ""
-    file: str = FILE
+    file: str = ""
     line: int = 0
     column: int = 0
 
@@ -67,25 +49,6 @@ class Ignore:
     def covers(self, file: str, subject: str) -> bool:
         """Whether the globs fit a finding in `file` about `subject`."""
         return fits(self.path, file) and fits(self.object, subject)
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """What a project file says."""
-
-    ignores: tuple[Ignore, ...] = ()
-
-    @classmethod
-    def parse(cls, data: bytes, *, file: str = FILE) -> Project:
-        """Read the content of the file called `file`; Misuse says what is wrong, and where."""
-        reader = Reader(file)
-        root = reader.ours(data, ("validate",))
-        validate = root.get("validate")
-        if validate is None:
-            return cls()
-        listed = reader.mapping(validate, "validate", ("ignore",)).get("ignore")
-        items = reader.items(listed, "ignore", empty=True)
-        return cls(tuple(_ignore(reader, node) for node in items))
 
 
 def check_rule(rule: str) -> None:
@@ -110,8 +73,8 @@ def _pattern(glob: str) -> re.Pattern[str]:
     return re.compile("".join(pieces.get(part, re.escape(part)) for part in split), re.DOTALL)
 
 
-def _ignore(reader: Reader, node: Node) -> Ignore:
-    """One entry of the list."""
+def read(reader: Reader, node: Node) -> Ignore:
+    """One entry of `validate.ignore`."""
     said = reader.mapping(node, "the ignore", _FIELDS, ("rule", "owner", "reason", "until"))
     texts = {
         pair.key: reader.text(pair.value, pair.key) for pair in said.pairs if pair.key != "until"
