@@ -50,6 +50,7 @@ class Fault:
         lost      it was done, and the connection is reset instead of an answer
         silence   no answer, ever
         half      an answer that stops after half of its body
+        stall     an answer that falls silent after half of its body
         spoil     the last byte of the body is changed
         digest    Docker-Content-Digest names other content
         nodigest  there is no Docker-Content-Digest
@@ -763,10 +764,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "HEAD":
             return
-        if act in {"half", "nolength"}:
+        if act in {"half", "nolength", "stall"}:
             body = body[: len(body) // 2]
             self.close_connection = True
         self.wfile.write(body)
+        if act == "stall":
+            self.wfile.flush()
+            self.server.registry.ended.wait(30)
         pieces = range(512 if act == "endless" else 0)  # 32 MiB: whoever takes all of it fails
         for _ in pieces:
             self.wfile.write(bytes(65536))

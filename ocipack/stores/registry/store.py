@@ -15,9 +15,7 @@ from ocipack.oci.digest import Digest
 from ocipack.oci.manifest import Manifest
 from ocipack.oci.reference import TAG
 from ocipack.oci.store import MANIFEST_LIMIT, Source
-from ocipack.stores.http.answer import Answer
-from ocipack.stores.http.faults import Transient
-from ocipack.stores.registry import manifests, pages, referrers, upload
+from ocipack.stores.registry import download, manifests, pages, referrers, upload
 from ocipack.stores.registry.client import Repository
 
 _SMALL = 1024 * 1024
@@ -99,10 +97,9 @@ class RegistryStore:
         if target.is_manifest:
             yield from target.check([self._manifest(target)])
         elif target.size <= _SMALL:
-            yield from target.check([self.at.client.patience.retry(lambda: self._small(target))])
+            yield from target.check([download.small(self.at, target)])
         else:
-            answer = self.at.call("GET", f"blobs/{target.digest}", {_OK})
-            yield from target.check(_stream(answer, target))
+            yield from target.check(download.stream(self.at, target))
 
     def _manifest(self, target: Descriptor) -> bytes:
         if target.size > MANIFEST_LIMIT:
@@ -111,10 +108,6 @@ class RegistryStore:
             )
         known = self._memo.get(target.digest)
         return (known or self._get(str(target.digest))[1]).raw
-
-    def _small(self, target: Descriptor) -> bytes:
-        answer = self.at.once("GET", f"blobs/{target.digest}", {_OK})
-        return b"".join(_stream(answer, target))
 
     def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:
         """List what refers to `subject`: by the API, or from the fallback tag without one."""
@@ -260,19 +253,3 @@ def _checked(name: str) -> Digest | None:
     if not TAG.fullmatch(name):
         raise Misuse(f"not a tag: {name[:200]!r}")
     return None
-
-
-def _stream(answer: Answer, target: Descriptor) -> Iterator[bytes]:
-    """The body of a blob, refused before it is read when its length is wrong."""
-    if answer.length is not None and answer.length != target.size:
-        answer.drop()
-        raise IntegrityError(f"{answer.at.what}: {answer.length} bytes, expected {target.size}")
-    total = 0
-    for chunk in answer.chunks():
-        total += len(chunk)
-        if total > target.size:
-            answer.drop()
-            raise IntegrityError(f"{answer.at.what}: more than {target.size} bytes")
-        yield chunk
-    if total < target.size and not answer.is_delimited:
-        raise Transient(f"{answer.at.what}: the connection was closed after {total} bytes")
