@@ -6,13 +6,14 @@ import json
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
-from interop.peers import find
+from interop.peers import environment, find
 
 Kind = Literal["docker-registry", "refregd"]
 KINDS: tuple[Kind, ...] = ("docker-registry", "refregd")
@@ -86,13 +87,13 @@ class Proxy:
 def registry(kind: Kind, folder: Path) -> Iterator[Server]:
     """Run a registry in `folder`, which must exist, until the end of the block."""
     if kind == "refregd":
-        with _running((find("refregd"), f"{LOOPBACK}:0"), folder / "refregd.log") as process:
+        with running((find("refregd"), f"{LOOPBACK}:0"), folder / "refregd.log") as process:
             yield Server(kind, _address(process, folder / "refregd.log", str.strip))
         return
     config = folder / "config.yml"
     config.write_text(_CONFIG.format(storage=folder / "storage"))
     command = (find("docker-registry"), "serve", str(config))
-    with _running(command, folder / "registry.log") as process:
+    with running(command, folder / "registry.log") as process:
         yield Server(kind, _address(process, folder / "registry.log", _listening))
 
 
@@ -100,15 +101,30 @@ def registry(kind: Kind, folder: Path) -> Iterator[Server]:
 def counting(target: str, folder: Path) -> Iterator[Proxy]:
     """Run a counting proxy before the registry `target`."""
     log = folder / "countproxy.log"
-    with _running((find("countproxy"), f"{LOOPBACK}:0", target), log) as process:
+    with running((find("countproxy"), f"{LOOPBACK}:0", target), log) as process:
         yield Proxy(_address(process, log, str.strip))
 
 
 @contextmanager
-def _running(command: tuple[str, ...], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    command: tuple[str, ...],
+    log: Path,
+    folder: Path | None = None,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server until the end of the block; what it says goes to `log`.
+
+    In `folder`, if given, with that as its home, nothing of ours in its environment but `more`.
+    """
+    env = {**environment(folder), **more} if folder else None
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=env,
+            cwd=folder,
         )
     try:
         yield process
