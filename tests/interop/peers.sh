@@ -5,14 +5,14 @@
 #
 # They go into $OCIPACK_PEERS, or the user's cache. What is there at the pinned version is left
 # alone: DIR/.built/NAME says from what each was built. Needs go; on two idle cores the first run
-# takes about 15 minutes, most of it both cosigns and flux; later ones take no time.
+# takes about 15 minutes, most of it both cosigns, helm and flux; later ones take no time.
 #
 # kube-apiserver, source-controller and kustomize-controller, which tests/interop/real_flux.py runs,
 # are built only by name: they take another 20 minutes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=${OCIPACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/ocipack-peers}
-names=(refregd countproxy crane oras regctl kustomize flux cosign3 cosign2)
+names=(refregd countproxy crane oras regctl kustomize helm flux cosign3 cosign2)
 
 # Where a name comes from: a package and its version, or a folder beside this script.
 origin() {
@@ -22,6 +22,7 @@ origin() {
     oras) echo oras.land/oras/cmd/oras@v1.3.6 ;;
     regctl) echo github.com/regclient/regclient/cmd/regctl@v0.11.7 ;;
     kustomize) echo sigs.k8s.io/kustomize/kustomize/v5@v5.8.1 ;;
+    helm) echo helm.sh/helm/v4/cmd/helm@v4.3.2 ;;
     flux) echo github.com/fluxcd/flux2/v2@v2.9.5 ;;
     cosign3) echo github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 ;;
     cosign2) echo github.com/sigstore/cosign/v2/cmd/cosign@v2.6.5 ;;
