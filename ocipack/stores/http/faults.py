@@ -14,7 +14,7 @@ from urllib3 import exceptions as u
 from ocipack.errors import StoreError, Unavailable
 from ocipack.stores.http import mistrust
 from ocipack.stores.http.attempt import Attempt
-from ocipack.stores.http.mistrust import Look, Shown
+from ocipack.stores.http.mistrust import Look
 from ocipack.stores.http.url import printable
 
 FOREIGN = (u.HTTPError, u.ProxySchemeUnsupported, http.client.HTTPException, OSError)
@@ -49,6 +49,10 @@ KINDS: dict[type[Exception], str] = {
 }
 
 
+_BROKEN_OFF = frozenset({"cut", "answer", "tls"})
+"""What a server does that was not spoken to as it should be ("tls": it hung up in a handshake)."""
+
+
 class Transient(Unavailable):
     """What another try may mend. `after` is how many seconds the server asked us to wait."""
 
@@ -74,7 +78,7 @@ def kind(error: Exception) -> str:
 
 
 def translate(
-    error: Exception, at: Attempt, look: Look = lambda: None, *, first: bool = False
+    error: Exception, at: Attempt, look: Look = lambda _: None, *, first: bool = False
 ) -> StoreError:
     """Say in our words what went wrong in `at`.
 
@@ -84,7 +88,8 @@ def translate(
     if (secure := _tls_cause(error)) is not None:
         return mistrust.explain(secure, at, look)
     found = kind(error)
-    if first and found in ("cut", "answer") and (told := _misunderstood(at, look())) is not None:
+    told = mistrust.broken_off(at, look) if first and found in _BROKEN_OFF else None
+    if told is not None:
         return told
     reason = printable(_reason(error), 200)
     simple = {
@@ -104,15 +109,6 @@ def translate(
     if found == "answer":
         return StoreError(f"{at.what}: the answer is not HTTP as it should be: {reason}")
     return Transient(f"{at.what}: the connection was cut: {reason}")
-
-
-def _misunderstood(at: Attempt, shown: Shown | None) -> StoreError | None:
-    """A server that hangs up at once: it speaks TLS, or wants a certificate of ours."""
-    if shown is not None and at.url.scheme == "http":
-        return mistrust.speaks_tls(at)
-    if shown is not None and shown.wants_ours and not at.certificate:
-        return mistrust.wants_ours(at)
-    return None
 
 
 def _tls_cause(error: BaseException) -> BaseException | None:

@@ -57,7 +57,9 @@ class Mirror:
     @classmethod
     def parse(cls, text: str, *, tags: bool = False) -> Self:
         """Read `host[:port][/prefix]`."""
-        registry, _, prefix = text.partition("/")
+        registry, slash, prefix = text.partition("/")
+        if slash and not prefix:
+            raise Misuse(f"not a mirror: {text[:200]!r}", hint="write host[:port] or a path below")
         return cls(place(registry), prefix, tags)
 
     def repository(self, name: str) -> str:

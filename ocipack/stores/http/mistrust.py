@@ -6,8 +6,9 @@ Numbers are OpenSSL's X509_V_ERR_* (openssl/x509_vfy.h), words its names of aler
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ocipack.errors import IntegrityError, StoreError
 from ocipack.stores.http.attempt import Attempt
@@ -24,27 +25,55 @@ _OURS = (
 )
 _VERSION = ("PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL")
 _WANTED = "CERTIFICATE_REQUIRED"
+_OURS_IN = MappingProxyType({"clientCertificate": "client.crt", "clientKey": "client.key"})
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a server shows to whoever asks: its certificate (DER), and whether it wants ours."""
+    """What a server that speaks TLS shows: its certificate (DER), and the alert that followed.
+
+    The certificate is empty if it breaks off before one can be seen, the alert if none came.
+    """
 
     certificate: bytes = b""
-    wants_ours: bool = False
+    alert: str = ""
+
+    @property
+    def wants_ours(self) -> bool:
+        """Whether it let us go for lack of a certificate, as TLS 1.3 or TLS 1.2 say that."""
+        return self.alert.endswith((_WANTED, "HANDSHAKE_FAILURE", "BAD_CERTIFICATE"))
 
 
-Look = Callable[[], Shown | None]
-"""Asks a server again only to see its certificate; None if it shows none."""
+Look = Callable[[bool], Shown | None]
+"""Asks a server again only to see what it shows; None if it shows nothing.
+
+With True it is asked as in earnest, with our certificate; with False as nobody, who believes all.
+"""
 
 
 def explain(error: BaseException, at: Attempt, look: Look) -> StoreError:
     """Say why TLS with the server of `at` failed, and what would mend it."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return _unverified(error, at, look() or Shown())
-    reason = str(getattr(error, "reason", None) or error)
+        return _unverified(error, at, look(False) or Shown())  # noqa: FBT003 - see Look
+    return alerted(at, str(getattr(error, "reason", None) or error))
+
+
+def broken_off(at: Attempt, look: Look) -> StoreError | None:
+    """Say why a server hung up that has never answered; None if it does not let us know.
+
+    The alert that says so is lost when a connection is reset.
+    """
+    if at.url.scheme == "https":
+        shown = look(True)  # noqa: FBT003 - see Look
+        return alerted(at, shown.alert) if shown is not None and shown.alert else None
+    return _speaks_tls(at) if look(False) is not None else None  # noqa: FBT003 - see Look
+
+
+def alerted(at: Attempt, reason: str) -> StoreError:
+    """Explain an alert of the server, or what else OpenSSL calls a reason."""
     if _WANTED in reason:
-        return wants_ours(at)
+        why = "it wants a client certificate, and there is none for it"
+        return _failed(at, why, _client_hint(at))
     if any(word in reason for word in _OURS):
         return _refused(at, reason)
     return _failed(at, *_broken(at, reason))
@@ -56,7 +85,7 @@ def _broken(at: Attempt, reason: str) -> tuple[str, str]:
         hint = _advice(at, {"plainHTTP": "true"}, f"or give --plain-http {at.url.netloc}")
         return "TLS failed: the server speaks plain HTTP", f"if it should, {hint}"
     if "UNRECOGNIZED_NAME" in reason:
-        hint = _advice(at, {"serverName": "NAME"}, "where NAME is what it calls itself")
+        hint = _advice(at, {"serverName": "NAME"}, "NAME is what it calls itself")
         return f"it knows no server called {at.expected!r}", hint
     if any(word in reason for word in _VERSION):
         hint = "TLS 1.2 and 1.3 are spoken here; the server needs one of them"
@@ -64,13 +93,7 @@ def _broken(at: Attempt, reason: str) -> tuple[str, str]:
     return f"TLS failed: {printable(reason, 160)}", _client_hint(at)
 
 
-def wants_ours(at: Attempt) -> StoreError:
-    """A server that lets nobody in without a certificate, and we have none for it."""
-    return _failed(at, "it wants a client certificate, and there is none for it", _client_hint(at))
-
-
-def speaks_tls(at: Attempt) -> StoreError:
-    """A server that was asked by plain HTTP, and speaks TLS."""
+def _speaks_tls(at: Attempt) -> StoreError:
     name = at.url.netloc
     hint = _advice(at, {"plainHTTP": "false"}, f"and leave out --plain-http {name}")
     return StoreError(f"{at.what}: asked by plain HTTP, and the server speaks TLS", hint=hint)
@@ -104,30 +127,39 @@ def _unverified(error: ssl.SSLCertVerificationError, at: Attempt, shown: Shown) 
 
 def _mend(at: Attempt, found: Presented | None, shown: Shown, *, is_name: bool, alone: bool) -> str:
     """What to write where, for everything that is known to be missing at once."""
-    fields, words = {}, []
+    fields, notes = dict[str, str](), list[str]()
     if not is_name:
         fields["ca"] = "CA.crt"
-        whose = f"of {found.issuer}" if found is not None and not alone else "itself"
-        words.append(
-            f"where CA.crt holds the certificate {whose}, from whoever runs the registry "
-            f"(also possible: --ca-file CA.crt, or {at.places.certs or 'certs.d'}/ca.crt)"
+        whose = f"of {found.issuer}" if found is not None and not alone else "of its CA"
+        notes.append(
+            f"CA.crt is the certificate {'that it shows' if alone else whose}, from whoever runs "
+            f"the registry (else --ca-file CA.crt, or save it as {_certs(at)}/ca.crt)"
         )
     if is_name or (found is not None and not found.is_for(at.expected)):
         fields["serverName"] = _name(found)
-        words.append(
-            f"and if it really is {fields['serverName']} that answers there"
-            if found is not None and found.names
-            else "and have it issued again with the name as subjectAltName: it lists none"
-        )
+        notes.append(_whether(found))
     if shown.wants_ours and not at.certificate:
-        fields |= {"clientCertificate": "client.crt", "clientKey": "client.key"}
-        words.append("and client.crt, client.key are the certificate it wants of us and its key")
-    return _advice(at, fields, ", ".join(words))
+        fields |= _OURS_IN
+        notes.append("it also wants a certificate of ours: client.crt and its key, client.key")
+    return _advice(at, fields, *notes)
 
 
 def _name(found: Presented | None) -> str:
     names = found.names if found is not None else ()
     return next((name for name in names if "*" not in name), "NAME")
+
+
+def _whether(found: Presented | None) -> str:
+    """On what condition a certificate for another name may be taken for the one we want."""
+    if found is None:
+        return "NAME is a name that its certificate lists, if that is whom you want to talk to"
+    if not found.names:
+        return "but its certificate lists no name: it must be issued again, with a subjectAltName"
+    return f"serverName only if it is {_name(found)} that you want to talk to"
+
+
+def _certs(at: Attempt) -> str:
+    return at.places.certs or f"certs.d/{at.url.netloc}"
 
 
 def _refused(at: Attempt, reason: str) -> StoreError:
@@ -145,13 +177,11 @@ def _refused(at: Attempt, reason: str) -> StoreError:
 
 
 def _client_hint(at: Attempt) -> str:
-    fields = {"clientCertificate": "client.crt", "clientKey": "client.key"}
-    place = at.places.certs or f"certs.d/{at.url.netloc}"
-    also = f"or put the two as client.cert and client.key into {place}"
-    return "if it wants a certificate of ours, " + _advice(at, fields, also)
+    also = f"or put the two as client.cert and client.key into {_certs(at)}"
+    return _advice(at, _OURS_IN, "client.crt is our certificate for it, client.key its key", also)
 
 
-def _advice(at: Attempt, fields: dict[str, str], words: str) -> str:
+def _advice(at: Attempt, fields: Mapping[str, str], *notes: str) -> str:
     """Lines of registries.yaml on one line, as YAML writes that, and the file they belong in."""
     flow = ", ".join(f"{name}: {value}" for name, value in fields.items())
     entry = f'{{host: "{at.url.netloc}", {flow}}}'
@@ -162,4 +192,4 @@ def _advice(at: Attempt, fields: dict[str, str], words: str) -> str:
     else:
         head = "apiVersion: ocipack.dev/v1alpha1, kind: RegistrySettings"
         said = f"write into {at.places.file}: {{{head}, registries: [{entry}]}}"
-    return f"{said} {words}".rstrip()
+    return "; ".join((said, *notes))

@@ -135,47 +135,54 @@ def _proxied(proxy: str, **settings: Any) -> urllib3.ProxyManager:
         raise Misuse("the address of the proxy cannot be used", hint=_PROXY_HINT) from None
 
 
-def look(route: Route) -> Shown | None:
-    """Connect by TLS only to see the certificate of a server.
+def look(route: Route, *, ours: bool) -> Shown | None:
+    """Connect by TLS only to see what a server shows.
 
-    Nothing but the handshake is sent, and what is seen is for a message: nobody believes it. None
-    if it shows nothing, or is behind a proxy.
+    In earnest with `ours`: with our certificate, and believing only whom we trust. Else as
+    nobody, believing all: what is seen then is for a message. Nothing but the handshake is sent.
+    None if it shows nothing, or is behind a proxy.
     """
     if route.proxy:
         return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     connection = _Secure(
         route.url.host,
         route.url.port,
         timeout=route.waits.connect_timeout,
         check=route.check,
         dialled=route.dialled,
-        ssl_context=context,
+        ssl_context=(route.context if ours else None) or _believing(),
         server_hostname=route.server_name or None,
     )
     try:
         connection.connect()
         made = connection.sock
         assert isinstance(made, ssl.SSLSocket)
-        certificate = made.getpeercert(binary_form=True) or b""
-        return Shown(certificate, _refuses(made)) if certificate else None
+        return Shown(made.getpeercert(binary_form=True) or b"", _alert(made))
+    except ssl.SSLError as e:
+        reason = e.reason or ""
+        return Shown(b"", reason) if "ALERT" in reason else None
     except (*FOREIGN, OcipackError):
         return None
     finally:
         connection.close()
 
 
-def _refuses(made: ssl.SSLSocket) -> bool:
-    """Whether the server hangs up for lack of a certificate: TLS 1.3 says so after the handshake.
+def _believing() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
-    A server that waits for a request says nothing, which takes as long as we wait.
+
+def _alert(made: ssl.SSLSocket) -> str:
+    """What a server says after the handshake, as TLS 1.3 does for lack of a certificate.
+
+    One that waits for a request says nothing, which takes as long as we wait.
     """
     made.settimeout(LOOK)
     try:
         made.recv(1)
     except ssl.SSLError as e:
-        return "CERTIFICATE_REQUIRED" in (e.reason or "")
+        return e.reason or ""
     except OSError:
-        return False
-    return False
+        return ""
+    return ""

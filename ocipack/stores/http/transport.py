@@ -172,7 +172,9 @@ class Transport:
                 decode_content=False,
             )
         except FOREIGN as e:
-            failure = translate(e, at, lambda: pools.look(way.route), first=not way.answered)
+            failure = translate(
+                e, at, lambda ours: pools.look(way.route, ours=ours), first=not way.answered
+            )
             self._note(at, "failed", began, size, None)
             raise failure from e
         except OcipackError:

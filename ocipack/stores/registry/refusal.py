@@ -18,6 +18,17 @@ from ocipack.stores.http.url import printable
 UNAUTHORIZED, FORBIDDEN, MISSING, TOO_BIG, TOO_MANY = 401, 403, 404, 413, 429
 _SERVER_ERROR = 500
 
+_DOORS = {
+    "no required ssl certificate": "it wants a client certificate: clientCertificate and clientKey "
+    "in registries.yaml, or client.cert and client.key in certs.d",
+    "ssl certificate error": "it does not accept our client certificate",
+    "to https port": "it speaks TLS there, and was asked by plain HTTP: plainHTTP: false in "
+    "registries.yaml, and no --plain-http",
+    "to an https server": "it speaks TLS there, and was asked by plain HTTP: plainHTTP: false in "
+    "registries.yaml, and no --plain-http",
+}
+"""What servers before a registry (nginx, Go's) answer instead of it, and what that means."""
+
 _IMMUTABLE = r"(?i)immutab|already[ _]?exists|overwrit|cannot be (?:changed|updated)"
 _IMMUTABLE_STATUSES = frozenset({400, 403, 405, 409, 412, 422})
 
@@ -31,6 +42,7 @@ class Refusal:
     code: str = ""
     message: str = ""
     html: bool = False
+    hint: str = ""
     after: float | None = None
 
     @classmethod
@@ -50,6 +62,7 @@ class Refusal:
             printable(code.strip(), 60),
             printable(" ".join(message.split()), 200),
             html=html,
+            hint=next((hint for words, hint in _DOORS.items() if words in text.lower()), ""),
             after=retry_after(answer),
         )
 
@@ -82,7 +95,7 @@ class Refusal:
             return NotFound(words)
         if self.status in RETRYABLE:
             return self._passing(words)
-        hint = ""
+        hint = self.hint
         if self.status == TOO_BIG:
             hint = "a proxy before the registry limits the size of uploads (client_max_body_size)"
         return StoreError(words, hint=hint)
