@@ -6,8 +6,10 @@ import threading
 
 from ocipack.oci.reference import Reference
 from ocipack.stores.auth.config import Credentials
+from ocipack.stores.http.host import Mirror
 from ocipack.stores.http.transport import Transport
 from ocipack.stores.registry.client import PULL, PUSH, Client, Repository
+from ocipack.stores.registry.mirrored import Copy, MirroredStore, Reach
 from ocipack.stores.registry.store import RegistryStore
 
 
@@ -21,6 +23,7 @@ class Registries:
         self._credentials = credentials or Credentials()
         self._lock = threading.Lock()
         self._clients: dict[str, Client] = {}
+        self._reach: dict[str, Reach] = {}
 
     def client(self, registry: str) -> Client:
         """The one client for `registry`, which is `host[:port]` as references write it."""
@@ -33,8 +36,20 @@ class Registries:
     def store(
         self, reference: Reference, *, writes: bool = False, prefetch: bool = True
     ) -> RegistryStore:
-        """The repository of `reference`; with `writes`, tokens to push are asked for."""
-        at = Repository(
-            self.client(reference.registry), reference.repository, PUSH if writes else PULL
-        )
-        return RegistryStore(at, prefetch=prefetch)
+        """The repository of `reference`; with `writes`, tokens to push are asked for.
+
+        What is only read is read from the mirrors of its registry first, if it has some.
+        """
+        client, name = self.client(reference.registry), reference.repository
+        at = Repository(client, name, PUSH if writes else PULL)
+        mirrors = () if writes else self._transport.settings.host(client.registry).mirrors
+        if not mirrors:
+            return RegistryStore(at, prefetch=prefetch)
+        copies = [self._copy(mirror, name, prefetch=prefetch) for mirror in mirrors]
+        with self._lock:
+            reach = self._reach.setdefault(client.registry, Reach())
+        return MirroredStore(at, copies, reach, prefetch=prefetch)
+
+    def _copy(self, mirror: Mirror, name: str, *, prefetch: bool) -> Copy:
+        there = Repository(self.client(mirror.registry), mirror.repository(name))
+        return Copy(RegistryStore(there, prefetch=prefetch), mirror.tags)
