@@ -66,6 +66,11 @@ class Archive:
         self._parts.close()
 
     @property
+    def where(self) -> str:
+        """What it is called in messages."""
+        return str(self.path)
+
+    @property
     def size(self) -> int:
         """Bytes of the whole."""
         return self._parts.size
@@ -169,7 +174,7 @@ class _Walk:
         path: bytes | None = None
         size: int | None = None
         while (block := self._take(ustar.BLOCK)) != bytes(ustar.BLOCK):
-            head = ustar.parse(block)
+            head = self._parsed(block)
             if head.kind == ustar.PAX_GLOBAL:
                 if ustar.pax_path(self._small(head.size)) is not None:
                     raise IntegrityError(f"{self._where}: a global pax header that gives a name")
@@ -186,6 +191,13 @@ class _Walk:
             raise IntegrityError(f"{self._where}: a long header without a member")
         self._end()
         return None
+
+    def _parsed(self, block: bytes) -> ustar.Header:
+        try:
+            return ustar.parse(block)
+        except IntegrityError as e:
+            hint = "a compressed archive is unpacked first"
+            raise IntegrityError(f"{self._where}: {e}", hint=hint) from e
 
     def _take(self, size: int) -> bytes:
         if self._at + size > self._parts.size:
