@@ -54,7 +54,7 @@ FAULTS: list[tuple[str, str, str]] = [
     (STRICT, "if _DATE.fullmatch(text):", "if True:"),
     (STRICT, "if self.text(node, name) != text:", "if False:"),
     ("ocipack/cli/packing.py", '[f"/{ignore.PROJECT_FILE}", *how.ignored]', "how.ignored"),
-    ("ocipack/cli/checking.py", "whole=not how.roots", "whole=True"),
+    ("ocipack/cli/checking.py", 'whole=not was_given("roots")', "whole=True"),
     # a wrong line is worse than none
     (TRACE + "spots.py", "if type(one) is not type(other):", "if False:"),
     (TRACE + "spots.py", "if len(here) == 1 and len(there) < 2:", "if there:"),

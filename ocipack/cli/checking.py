@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ocipack.cli.command import App
 from ocipack.cli.console import plural
 from ocipack.cli.definitions import given, in_tree, target_options
-from ocipack.cli.projects import project_option, read_project, settled
+from ocipack.cli.projects import (
+    Excuses,
+    Selected,
+    artifact_option,
+    placing,
+    project_option,
+    was_given,
+)
 from ocipack.files.workspace import Workspace
 from ocipack.flux import artifact as flux
 from ocipack.oci import store as stores
@@ -26,9 +33,11 @@ from ocipack.report import Report
 from ocipack.tools.kustomize import PROGRAMS, TIMEOUT, Kustomize, Program
 from ocipack.tree import ignore, unarchive
 from ocipack.tree.tree import Entry
-from ocipack.validate.check import schemas_for, validate
-from ocipack.validate.schema import SchemaCheck
+from ocipack.validate.check import across, schemas_for, validate
 from ocipack.validate.trace import traced
+
+if TYPE_CHECKING:
+    from ocipack.project import Part
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -62,7 +71,7 @@ _OPTIONS = (
 
 def checking_options(function: _F) -> _F:
     """Add the options of `Checking`."""
-    function = project_option(target_options(function))
+    function = artifact_option(project_option(target_options(function)))
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -79,7 +88,28 @@ class Checking:
     allow_tags: bool
     renderer: str
     render_timeout: float
-    project: str
+    kubernetes: tuple[str, ...] = ()
+
+    @classmethod
+    def pop(cls, options: dict[str, Any]) -> Checking:
+        """Take them out of the options of a command."""
+        return cls(**{f.name: options.pop(f.name) for f in fields(cls) if f.name in options})
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of Kubernetes to check against; empty text is the newest."""
+        return self.kubernetes or (self.kubernetes_version,)
+
+    def of(self, found: Selected, part: Part) -> Checking:
+        """How an artifact of a project is checked: flags win, and `--crd` adds to its own."""
+        own = [one if one.startswith("oci://") else found.beside(one) for one in part.crds]
+        return replace(
+            self,
+            kubernetes=() if self.kubernetes_version else part.kubernetes,
+            crds=(*own, *self.crds),
+            require_schema=self.require_schema or found.project.require_schema,
+            roots=self.roots or part.render,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +120,21 @@ class Checked:
     report: Report
 
 
-def checked(app: App, workspace: Workspace, artifact: Artifact, how: Checking) -> Checked:
+def checked(
+    app: App,
+    workspace: Workspace,
+    artifact: Artifact,
+    how: Checking,
+    excuses: Excuses,
+    *,
+    prefix: str = "",
+) -> Checked:
     """Render what was packed and check it; findings that are errors are for the caller to refuse.
 
-    Rejected if the tree names something outside, or if there is nothing to render.
+    Files in findings get the `prefix` that stands for where the tree is. Rejected if the tree names
+    something outside, or if there is nothing to render.
     """
-    with app.console.stage("render") as stage:
+    with app.console.stage("render") as stage, placing(prefix):
         copy = _Copy(workspace, artifact)
         program = Program.find(how.renderer, os.environ.get("PATH", os.defpath))
         private = workspace.directory()
@@ -107,26 +146,34 @@ def checked(app: App, workspace: Workspace, artifact: Artifact, how: Checking) -
                 roots=how.roots or None,
                 jobs=len(os.sched_getaffinity(0)),
             )
-        project = read_project(how.project, app.base)
-        report = rendered.report + validate(
-            rendered.resources, allow_tags=how.allow_tags, schemas=_schemas(app, copy, how)
-        )
+        report = rendered.report + _validated(app, copy, rendered, how)
         roots = [built.root for built in rendered.roots]
         report = traced(report, rendered.resources, roots, copy.names, copy.read)
-        report = settled(report, project, copy.names, copy.read, whole=not how.roots)
+        report = excuses.settled(
+            report, copy.names, copy.read, prefix, whole=not was_given("roots")
+        )
         objects = plural(len(rendered.resources), "object")
         stage.say(f"{objects} from {plural(len(rendered.roots), 'root')}")
     return Checked(rendered, report)
 
 
-def _schemas(app: App, copy: _Copy, how: Checking) -> SchemaCheck:
-    """The schemas of the target, with the custom kinds that were given, then the tree's."""
+def _validated(app: App, copy: _Copy, rendered: Rendered, how: Checking) -> Report:
+    """Every finding by the schemas of each target version.
+
+    Custom kinds are those that were given, then the tree's. What is not found for all versions
+    says for which it is.
+    """
     named = [one for found in given(app, how.crds) for one in found.definitions()]
-    return schemas_for(
-        how.kubernetes_version,
-        [*named, *in_tree(copy.names, copy.read)],
-        require=how.require_schema,
-    )
+    known = [*named, *in_tree(copy.names, copy.read)]
+    reports = {
+        version: validate(
+            rendered.resources,
+            allow_tags=how.allow_tags,
+            schemas=schemas_for(version, known, require=how.require_schema),
+        )
+        for version in how.versions
+    }
+    return across(reports)
 
 
 class _Copy:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ocipack.cli.command import App
 from ocipack.cli.console import plural, size
 from ocipack.cli.pairs import pairs
-from ocipack.errors import Rejected
+from ocipack.cli.projects import placed, placing, was_given
+from ocipack.errors import Misuse, OcipackError, Rejected
 from ocipack.files.snapshot import snapshot
 from ocipack.files.workspace import Workspace
 from ocipack.flux import artifact as flux, origin
@@ -27,6 +28,9 @@ from ocipack.tools import git
 from ocipack.tree import ignore
 from ocipack.tree.archive import COMPRESSIONS
 from ocipack.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from ocipack.project import Part, Project
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -97,6 +101,21 @@ class Packing:
     revision: str
     allow_dirty: bool
 
+    @classmethod
+    def pop(cls, options: dict[str, Any]) -> Packing:
+        """Take them out of the options of a command."""
+        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
+
+    def of(self, project: Project, part: Part) -> Packing:
+        """How an artifact of a project is packed: flags win, and patterns are added to its own."""
+        return replace(
+            self,
+            ignored=(*part.ignore, *self.ignored),
+            symlinks=self.symlinks if was_given("symlinks") else part.symlinks,
+            layer_type=self.layer_type if was_given("layer_type") else part.layer,
+            source=self.source or project.source,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Packed:
@@ -127,42 +146,100 @@ class Packed:
         }
 
 
-def packed(app: App, workspace: Workspace, directory: str, how: Packing) -> Packed:
-    """Look at `directory` and pack it.
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A directory that was looked at, and how it is to be packed; its contents are not read yet.
 
-    Warnings are printed at once. Rejected for a tree that git says differs from its commit,
-    unless that is allowed.
+    `root` is where it is below the checkout, and `only` the file that it is about, if it is one.
     """
-    alone = not os.path.isdir(directory)  # noqa: PTH112 - start-up, as all paths here
-    app.base = posixpath.dirname(directory) if alone else directory
-    with app.console.stage("pack") as stage:
-        looking = _Looking(app.base or ".")
-        left_out = ignore.defaults("\n".join([f"/{ignore.PROJECT_FILE}", *how.ignored]))
+
+    where: str
+    root: str
+    only: str
+    how: Packing
+    left_out: ignore.Matcher
+    tree: Tree
+    report: Report
+
+
+class Packer:
+    """Packs a directory, or several below one: git is asked about them all at once.
+
+    It begins to ask when it is made, and compares files once `look` has seen them all.
+    """
+
+    def __init__(self, app: App, directory: str) -> None:
+        self._app = app
+        self._alone = not os.path.isdir(directory)  # noqa: PTH112 - start-up, as all paths here
+        app.base = posixpath.dirname(directory) if self._alone else directory
+        self._directory = directory
+        self._looking = _Looking(app.base or ".")
+
+    def look(self, wanted: Iterable[tuple[str, str, Packing]]) -> list[Seen | OcipackError]:
+        """Look at directories, each with its name below the checkout, and how to pack it.
+
+        What must not be packed gives its error; Misuse is raised.
+        """
+        found: list[Seen | OcipackError] = []
         try:
-            found = snapshot(directory, left_out=left_out, symlinks=how.symlinks)
+            for where, root, how in wanted:
+                try:
+                    found.append(self._see(where, root, how))
+                except Misuse:
+                    raise
+                except OcipackError as e:
+                    found.append(e)
         finally:
-            looking.seen()
-        facts = [found.report, _arrival(found.tree)]
+            self._looking.seen()
+        return found
+
+    def _see(self, where: str, root: str, how: Packing) -> Seen:
+        left_out = ignore.defaults("\n".join([f"/{ignore.PROJECT_FILE}", *how.ignored]))
+        with placing(_prefix(root)):
+            found = snapshot(where, left_out=left_out, symlinks=how.symlinks)
+        only = posixpath.basename(where) if self._alone else ""
+        return Seen(where, root, only, how, left_out, found.tree, found.report)
+
+    def pack(self, seen: Seen, workspace: Workspace) -> Packed:
+        """Pack what was seen.
+
+        Rejected for a tree that git says differs from its commit, unless that is allowed.
+        """
+        facts = [seen.report, _arrival(seen.tree)]
+        prefix = _prefix(seen.root)
 
         def said() -> Mapping[str, str]:
-            dirt = _dirt(looking.found(), left_out, posixpath.basename(directory) if alone else "")
-            if dirt and not how.allow_dirty:
-                raise _dirty(directory, dirt)
-            annotations, about = _annotations(looking.found(), how, dirty=bool(dirt))
+            dirt = _dirt(self._looking.found(), seen)
+            if dirt and not seen.how.allow_dirty:
+                raise _dirty(seen.where, dirt)
+            annotations, about = _annotations(self._looking.found(), seen.how, dirty=bool(dirt))
             facts.append(about)
             return annotations
 
-        made = pack(
-            found.tree,
-            spool=workspace.spool,
-            annotations=said,
-            compression=how.compression,
-            layer_type=how.layer_type,
-        )
-        report = sum(facts, Report())
-        result = Packed(made, found.tree, report)
-        stage.say(result.summary())
-    return result
+        with self._app.console.stage("pack") as stage, placing(prefix):
+            made = pack(
+                seen.tree,
+                spool=workspace.spool,
+                annotations=said,
+                compression=seen.how.compression,
+                layer_type=seen.how.layer_type,
+            )
+            result = Packed(made, seen.tree, placed(sum(facts, Report()), prefix))
+            stage.say(result.summary())
+        return result
+
+
+def packed(app: App, workspace: Workspace, directory: str, how: Packing) -> Packed:
+    """Look at `directory` and pack it."""
+    packer = Packer(app, directory)
+    (seen,) = packer.look([(directory, "", how)])
+    if isinstance(seen, OcipackError):
+        raise seen
+    return packer.pack(seen, workspace)
+
+
+def _prefix(root: str) -> str:
+    return f"{root}/" if root else ""
 
 
 class _Looking(Thread):
@@ -198,10 +275,10 @@ class _Looking(Thread):
         raise self._ended or RuntimeError("git was not asked")
 
 
-def _dirt(found: git.Found, left_out: ignore.Matcher, only: str) -> tuple[str, ...]:
+def _dirt(found: git.Found, seen: Seen) -> tuple[str, ...]:
     """What is packed and differs from the commit; of a single file, `only` that counts."""
-    dirt = found.checkout.dirt(left_out) if found.checkout is not None else ()
-    return tuple(name for name in dirt if not only or name == only)
+    dirt = found.checkout.dirt(seen.left_out, seen.root) if found.checkout is not None else ()
+    return tuple(name for name in dirt if not seen.only or name == seen.only)
 
 
 def _annotations(

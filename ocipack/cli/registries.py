@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 CERTIFICATES = ("/etc/containers/certs.d", "/etc/docker/certs.d")
 """Where the container tools of a machine keep `HOST[:PORT]/ca.crt`, after the user's own."""
 
+_DOCKER_HUB = ("registry-1.docker.io", "auth.docker.io", "production.cloudflare.docker.com")
+
 
 def options() -> list[click.Option]:
     """The options of every command that may talk to a registry."""
@@ -65,6 +67,16 @@ class Connections:
     settings_file: str = ""
     sent: Callable[[int], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    allowed: tuple[str, ...] = ()
+
+    def confine(self, registries: tuple[str, ...]) -> None:
+        """From here on contact none but these `registries`, if there are any (`Settings.allowed`).
+
+        Docker Hub's name stands for the hosts that it consists of. Called before a store is open.
+        """
+        assert "_registries" not in self.__dict__, "a registry has been contacted already"
+        hub = _DOCKER_HUB if "docker.io" in registries else ()
+        self.allowed = (*registries, *hub)
 
     def store(self, reference: Reference, *, write: bool, prefetch: bool = True) -> RegistryStore:
         """The repository of `reference`; without `prefetch` names are resolved by HEAD."""
@@ -88,6 +100,7 @@ class Connections:
             certs=self._certificates(),
             plain=frozenset(self.plain_http),
             proxies=self._proxies(),
+            allowed=self.allowed,
             hosts={host.name: host for host in hosts},
             file=file,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ocipack.errors import Misuse
@@ -51,9 +51,22 @@ class Checkout:
         """The hash that names objects here."""
         return "sha1" if len(self.commit) == 40 else "sha256"  # noqa: PLR2004 - hex digits of sha1
 
-    def dirt(self, left_out: Callable[[str], bool]) -> tuple[str, ...]:
-        """The names whose change reaches the artifact: all but those that packing leaves out."""
-        return tuple(name for name in self.changed if not left_out(name))
+    def dirt(self, left_out: Callable[[str], bool], root: str = "") -> tuple[str, ...]:
+        """The names whose change reaches the artifact: all but those that packing leaves out.
+
+        An artifact that is made of the directory `root` alone sees its names below that, and `.`
+        if git knows nothing of what is in it. What changed elsewhere does not reach it.
+        """
+        return tuple(name for name in _below(self.changed, root) if not left_out(name))
+
+
+def _below(names: Iterable[str], root: str) -> Iterator[str]:
+    inside = f"{root}/" if root else ""
+    for name in names:
+        if not name or inside.startswith(f"{name.removesuffix('/')}/"):
+            yield "."
+        elif name.startswith(inside):
+            yield name.removeprefix(inside)
 
 
 def ref_name(*, flag: str = "", ci: str = "", checkout: Checkout | None = None) -> str:

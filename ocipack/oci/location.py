@@ -62,6 +62,20 @@ class Location:
         """Whether this is an OCI layout rather than a registry."""
         return self.scheme == LAYOUT
 
+    def below(self, name: str) -> Self:
+        """The repository `name` below this one, with the same tag and digest.
+
+        For a layout that is a directory in a directory. Misuse if this is a file, which holds one.
+        """
+        if not self.is_layout:
+            inner = f"{self.reference.repository}/{name}"
+            return replace(self, reference=replace(self.reference, repository=inner))
+        if self.path.endswith(".tar"):
+            raise Misuse(f"{self}: a .tar holds one repository", hint="name a directory")
+        found = self.parse(f"{self.scheme}://{self.path}/{name}", cwd="/")
+        tag, digest = self.reference.tag, self.reference.digest
+        return replace(found, reference=replace(found.reference, tag=tag, digest=digest))
+
     @property
     def bare(self) -> str:
         """The repository alone, as it would be typed."""

@@ -66,8 +66,8 @@ _HOST: Final = re.compile(rf"\*\.{_LABELS}|({_LABELS}|\[[0-9a-f:.]+\])(:[0-9]{{1
 
 
 @dataclass(frozen=True, slots=True)
-class Artifact:
-    """One artifact of a project, with what the file says for all of them.
+class Part:
+    """One artifact of a project: what it is made of, with what the file says for all of them.
 
     `root` is the directory that becomes `.`, by its name from the top ("" is the top itself), and
     `repository` what is added to the destination. `ignore` are patterns of what is left out,
@@ -168,8 +168,8 @@ class Project:
     registries: tuple[str, ...] = ()
     sign: Signing = Signing()
     require_schema: bool = False
-    whole: Artifact = Artifact()
-    artifacts: tuple[Artifact, ...] = ()
+    whole: Part = Part()
+    artifacts: tuple[Part, ...] = ()
     environments: tuple[Environment, ...] = ()
 
     def __post_init__(self) -> None:
@@ -184,7 +184,7 @@ class Project:
         if self.sign.format:
             self.check_format(self.sign.format)
 
-    def named(self, names: Iterable[str]) -> tuple[Artifact, ...]:
+    def named(self, names: Iterable[str]) -> tuple[Part, ...]:
         """The artifacts of these names, in the order of the file; Misuse for one it has not."""
         known = {one.name: one for one in self.artifacts}
         wanted = set(names)
@@ -202,7 +202,7 @@ class Project:
             raise _unknown("environment", name, known)
         return known.get(name) or Environment(name)
 
-    def select(self, names: Iterable[str], environment: str = "") -> tuple[Artifact, ...]:
+    def select(self, names: Iterable[str], environment: str = "") -> tuple[Part, ...]:
         """The artifacts to work on: those named, else those of the environment, else all.
 
         A project without artifacts gives its tree as one. Misuse for a name that it does not have,

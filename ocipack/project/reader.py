@@ -13,8 +13,8 @@ from ocipack.project import (
     FORMATS,
     LAYERS,
     SYMLINKS,
-    Artifact,
     Environment,
+    Part,
     Project,
     Signing,
     ignore,
@@ -32,7 +32,7 @@ def read(data: bytes, *, file: str = FILE) -> Project:
     """The project in the content of `file`; Misuse says what is wrong, and where."""
     reader = Reader(file)
     root = reader.ours(data, _FIELDS)
-    whole = _shared(reader, root, Artifact())
+    whole = _shared(reader, root, Part())
     artifacts = reader.items(root.get("artifacts"), "artifacts")
     if artifacts and whole.render:
         hint = "say it of the artifact"
@@ -53,7 +53,7 @@ def read(data: bytes, *, file: str = FILE) -> Project:
         )
 
 
-def _shared(reader: Reader, said: Mapping, above: Artifact) -> Artifact:
+def _shared(reader: Reader, said: Mapping, above: Part) -> Part:
     """What the file says of all artifacts, or an artifact of itself, over what is said `above`.
 
     Patterns, policies and definitions are added to those above: nothing that is demanded of all
@@ -74,7 +74,7 @@ def _shared(reader: Reader, said: Mapping, above: Artifact) -> Artifact:
         )
 
 
-def _artifact(reader: Reader, node: Node, whole: Artifact) -> Artifact:
+def _artifact(reader: Reader, node: Node, whole: Part) -> Part:
     said = reader.mapping(node, "an artifact", ("name", "root", "repository", *_SHARED), ("name",))
     name = reader.text(said.get("name"), "name")
     root = reader.text(said.get("root"), "root")

@@ -66,15 +66,22 @@ class Ignores:
                 (found if isinstance(one, Comment) else findings).append(one)  # type: ignore[arg-type]  # told apart here
         return cls(project.ignores, tuple(found), tuple(findings))
 
-    def apply(self, report: Report, *, today: date, whole: bool = True) -> Report:
+    def apply(
+        self, report: Report, *, today: date, whole: bool = True, used: set[str] | None = None
+    ) -> Report:
         """`report` with excused findings as notes, and with what is to say about the excuses.
 
         `today` decides which of them are over. With `whole` false only a part was looked at, so
-        that an unused excuse may be needed elsewhere, and is not reported.
+        that an unused excuse may be needed elsewhere, and is not reported. Several artifacts share
+        a project's excuses: then `used` gathers the places of those that were needed, and whoever
+        has all of it says what is left (`stale`).
         """
-        used: set[str] = set()
-        settled = [self._settled(finding, today, used) for finding in report.findings]
-        return Report.of([*settled, *self.findings, *self._stale(today, used, whole=whole)])
+        needed: set[str] = set() if used is None else used
+        settled = [self._settled(finding, today, needed) for finding in report.findings]
+        own = [comment.ignore for comment in self.comments]
+        judged = own if used is not None else [*own, *self.project]
+        over = stale(judged, today, needed, whole=whole)
+        return Report.of([*settled, *self.findings, *over])
 
     def _settled(self, finding: Finding, today: date, used: set[str]) -> Finding:
         """`finding`, excused if anything covers it; a note needs that only in other commands."""
@@ -100,14 +107,18 @@ class Ignores:
             if ignore.rule == finding.rule and ignore.covers(finding.file, finding.subject):
                 yield ignore, False
 
-    def _stale(self, today: date, used: set[str], *, whole: bool) -> Iterator[Finding]:
-        for ignore in (*(comment.ignore for comment in self.comments), *self.project):
-            who = f"the ignore of {ignore.rule} by {ignore.owner}"
-            if today > ignore.until:
-                message = f"{who} was good until {ignore.until.isoformat()}: {ignore.reason}"
-                yield _about(ignore, "ignore-expired", message)
-            elif whole and ignore.place not in used:
-                yield _about(ignore, "ignore-unused", f"{who} excuses nothing")
+
+def stale(
+    ignores: Iterable[Ignore], today: date, used: set[str], *, whole: bool
+) -> Iterator[Finding]:
+    """What is over by `today`, and if the `whole` was looked at, what is not among the `used`."""
+    for ignore in ignores:
+        who = f"the ignore of {ignore.rule} by {ignore.owner}"
+        if today > ignore.until:
+            message = f"{who} was good until {ignore.until.isoformat()}: {ignore.reason}"
+            yield _about(ignore, "ignore-expired", message)
+        elif whole and ignore.place not in used:
+            yield _about(ignore, "ignore-unused", f"{who} excuses nothing")
 
 
 def _about(ignore: Ignore, rule: str, message: str) -> Finding:

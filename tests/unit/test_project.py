@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,19 +13,25 @@ import pytest
 from ocipack.errors import Misuse
 from ocipack.files import snapshot
 from ocipack.flux.artifact import LAYER_TYPES
+from ocipack.flux.origin import Checkout
+from ocipack.oci.location import Location
 from ocipack.project import (
     ARTIFACTS,
     FORMATS,
     LAYERS,
     SYMLINKS,
-    Artifact,
     Environment,
+    Part,
     Project,
     Signing,
 )
+from ocipack.project.ignore import Ignore
 from ocipack.project.reader import read
+from ocipack.report import Finding, Report
 from ocipack.sign import BINDABLE, Form
 from ocipack.stores.http.gate import Gate
+from ocipack.validate.check import across
+from ocipack.validate.ignores import Ignores, stale
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCHEMA = jsonschema_rs.validator_for(
@@ -80,7 +87,7 @@ def test_a_whole_project_file_is_read() -> None:
     assert found.sign == Signing(("tag", "environment"), "legacy")
     assert found.require_schema
     infra, shop, everything = found.artifacts
-    assert infra == Artifact(
+    assert infra == Part(
         name="infra",
         root="infra",
         repository="infra",
@@ -110,8 +117,8 @@ def test_a_whole_project_file_is_read() -> None:
 
 def test_a_project_without_artifacts_is_one_tree() -> None:
     found = read(b"apiVersion: ocipack.dev/v1alpha1\nignore: [a]\nrender: [x]\n")
-    assert found.select(()) == (Artifact(ignore=("a",), render=("x",)),)
-    assert Project().select((), "anything") == (Artifact(),)
+    assert found.select(()) == (Part(ignore=("a",), render=("x",)),)
+    assert Project().select((), "anything") == (Part(),)
     with pytest.raises(Misuse, match="this project has no artifact 'infra'"):
         found.select(("infra",))
 
@@ -304,3 +311,67 @@ def test_the_schema_and_the_reader_agree(change: dict[str, Any], good: bool) -> 
         assert not good
     else:
         assert good
+
+
+# what becomes of it
+
+
+def test_what_changed_outside_of_a_root_is_no_dirt_there() -> None:
+    changed = ("infra/a.yaml", "infra-2/b.yaml", "tenants/", "sub", "notes.md")
+    here = Checkout("a" * 40, 0, changed=changed)
+
+    def dirt(root: str) -> tuple[str, ...]:
+        return here.dirt(lambda name: name.endswith(".md"), root)
+
+    assert dirt("infra") == ("a.yaml",)
+    assert dirt("clusters") == ()
+    assert dirt("tenants") == (".",), "git knows nothing of what is in it"
+    assert dirt("tenants/shop") == (".",)
+    assert dirt("sub/x") == (".",)
+    assert dirt("subs") == ()
+    assert dirt("") == changed[:-1]
+    assert Checkout("a" * 40, 0, changed=("",)).dirt(lambda _: False) == (".",)
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "below"),
+    [
+        ("oci://r.io/fleet", "infra", "oci://r.io/fleet/infra"),
+        ("oci://r.io/fleet:v1", "tenants/a", "oci://r.io/fleet/tenants/a:v1"),
+        (f"oci://r.io/fleet:v1@{DIGEST}", "a", f"oci://r.io/fleet/a:v1@{DIGEST}"),
+        ("ocidir:///w/out:v1", "tenants/a", "ocidir:///w/out/tenants/a:v1"),
+        ("ocidir://out", "a", "ocidir:///w/out/a"),
+    ],
+)
+def test_the_repository_below_a_place(base: str, name: str, below: str) -> None:
+    found = Location.parse(base, cwd="/w").below(name)
+    assert str(found) == below
+    assert found == Location.parse(below, cwd="/w")
+
+
+def test_a_file_has_nothing_below_it() -> None:
+    with pytest.raises(Misuse, match=r"a \.tar holds one repository"):
+        Location.parse("ocidir://out.tar", cwd="/w").below("a")
+
+
+def test_what_is_not_found_for_all_versions_says_for_which() -> None:
+    one, other = Finding("wrong-type", "a"), Finding("api-removed", "b")
+    assert across({"": Report.of([one])}) == Report.of([one])
+    found = across({"1.33": Report.of([one]), "1.34": Report.of([one, other])})
+    assert [finding.message for finding in found.findings] == ["b (Kubernetes 1.34)", "a"]
+
+
+def test_artifacts_share_the_excuses_of_a_project() -> None:
+    day, used = date(2026, 1, 1), set[str]()
+    excuses = [
+        Ignore("wrong-type", "o", "r", day, path=path, line=line)
+        for line, path in enumerate(("a/**", "b/**", "c/**"))
+    ]
+    shared = Ignores(tuple(excuses))
+    for file in ("a/x.yaml", "b/x.yaml"):
+        report = Report.of([Finding("wrong-type", "m", file=file)])
+        (found,) = shared.apply(report, today=day, used=used).findings
+        assert found.ignored is not None
+    (left,) = stale(excuses, day, used, whole=True)
+    assert (left.rule, left.line) == ("ignore-unused", 2)
+    assert not list(stale(excuses, day, used, whole=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ from ocipack.cli.checking import Checking, checked, checking_options
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.packing import Packing, packed, packing_options
+from ocipack.cli.projects import Excuses, selected
 from ocipack.errors import Rejected
 from ocipack.files.workspace import Workspace
 
@@ -25,11 +25,13 @@ def render(app: App, *, directory: str, **options: Any) -> Outcome:
     tree can be read. Prints the manifests as YAML documents; with findings that are errors it
     prints none and exits with 1.
     """
-    how = {field.name: options.pop(field.name) for field in fields(Checking)}
+    checking, packing = Checking.pop(options), Packing.pop(options)
+    found = selected(app, directory, options.pop("project"), options.pop("artifacts"))
+    excuses = Excuses(found.project)
     with Workspace() as workspace:
-        done = packed(app, workspace, directory, Packing(**options))
-        result = checked(app, workspace, done.artifact, Checking(**how))
-    report = done.report + result.report
+        done = packed(app, workspace, directory, packing)
+        result = checked(app, workspace, done.artifact, checking, excuses)
+    report = done.report + result.report + excuses.stale()
     if not report.ok:
         raise Rejected(
             f"{directory}: the manifests must not be delivered as they are", report=report

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -10,25 +12,32 @@ import click
 from ocipack.cli.checking import Checked, Checking, checked, checking_options
 from ocipack.cli.clock import now
 from ocipack.cli.command import App, command as outcome_command
-from ocipack.cli.console import size
-from ocipack.cli.outcome import Outcome
-from ocipack.cli.packing import Packed, Packing, packed, packing_options
+from ocipack.cli.console import plural, size
+from ocipack.cli.outcome import Outcome, failed, report_of
+from ocipack.cli.packing import Packed, Packer, Packing, Seen, packing_options
 from ocipack.cli.passwords import password, password_options
 from ocipack.cli.places import example_option, opened, place
+from ocipack.cli.projects import Excuses, Selected, selected, was_given
 from ocipack.cli.signing import Binding, binding_options, form_option, key_option, signing_key
 from ocipack.cli.trusted import exempted_option, from_files, policy_option
+from ocipack.errors import Misuse, OcipackError, Rejected
 from ocipack.files.workspace import Workspace
 from ocipack.oci.artifact import Artifact
 from ocipack.oci.location import Location
+from ocipack.project import Part
 from ocipack.report import Report
 from ocipack.ship import DEFAULT_TAG, Shipped, ship as deliver
 from ocipack.sign import Form
 from ocipack.trust.keys import PrivateKey
+from ocipack.trust.policy import Policy
 
 
 @click.argument("directory")
 @click.option(
-    "--to", "destination", required=True, metavar="PLACE", help="Where to; :latest if no tag."
+    "--to",
+    default="",
+    metavar="PLACE",
+    help="Where to; :latest if no tag. A project's artifacts go to repositories below it.",
 )
 @key_option
 @password_options
@@ -44,17 +53,10 @@ def ship(
     app: App,
     *,
     directory: str,
-    destination: str,
+    to: str,
     key: str,
     password_file: str | None,
     password_stdin: bool,
-    form: Form,
-    allow_example_key: bool,
-    allow_exempted: bool,
-    policies: tuple[str, ...],
-    bind: tuple[str, ...],
-    environment: str,
-    dry_run: bool,
     **options: Any,
 ) -> Outcome:
     """Pack, check, push, sign and verify a tree, then move its tags.
@@ -62,92 +64,307 @@ def ship(
     A failure stops before anything becomes visible under a tag. Content that is there already,
     under that tag and properly signed, is unchanged: nothing is written. With --policy it is
     verified as those who will use it do. Prints the pinned place.
+
+    A directory whose ocipack.yaml lists artifacts (docs/project.md) is shipped as all of them, or
+    those that --artifact or the environment names, each by itself: one that fails does not stop
+    the others. The exit code is then 1 if any was refused, else 3 if any could not be decided.
+    Flags describe this run and win over the file, which describes the repository.
     """
-    where = place(destination)
-    how = {field.name: options.pop(field.name) for field in fields(Checking)}
+    checking, packing = Checking.pop(options), Packing.pop(options)
+    found = selected(
+        app, directory, options.pop("project"), options.pop("artifacts"), options["environment"]
+    )
     signer = signing_key(app, key, lambda: password(password_file, stdin=password_stdin))
-    example = allow_example_key or where.is_layout
-    binding = Binding.of(bind, environment)
-    if policies:
-        policy = from_files(policies, 1, allow_example_keys=example)
-    else:
-        policy = binding.policy(signer.public, allow_example_keys=example)
-    with Workspace() as workspace, opened(app, where, write=True) as store:
-        run = _Run(app, workspace, directory, Packing(**options), Checking(**how))
-        done = deliver(
-            store,
-            where.reference,
-            pack=run.pack,
-            check=run.check,
-            signer=signer,
-            policy=policy,
-            watch=app.console.stage,
-            form=form,
-            created=now(),
-            content=where.is_layout,
-            dry_run=dry_run,
-            bind=binding.names,
-            environment=binding.environment,
-            allow_exempted=allow_exempted,
-        )
-    return _outcome(where, run, done, signer)
+    run = _Run(app, found, signer, _How.of(found, **options))
+    jobs = run.jobs(_destination(found, to), checking, packing)
+    packer = Packer(app, directory)
+    seen = packer.look((job.top, job.part.root, job.packing) for job in jobs)
+    if not found.listed:
+        return run.alone(jobs[0], seen[0], packer)
+    return run.together(jobs, seen, packer)
 
 
+@dataclass(frozen=True, slots=True)
+class _How:
+    """What the options say of signing and verifying, over what the project file says."""
+
+    form: Form
+    binding: Binding
+    policies: tuple[str, ...]
+    allow_example_key: bool
+    allow_exempted: bool
+    dry_run: bool
+
+    @classmethod
+    def of(
+        cls, found: Selected, *, form: Form, bind: tuple[str, ...], environment: str, **rest: Any
+    ) -> _How:
+        sign = found.project.sign
+        chosen: Any = form if was_given("form") else sign.format or form
+        found.project.check_format(chosen)
+        return cls(chosen, Binding.of(bind or sign.bind, environment), **rest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One artifact to deliver: from where, to where, and under which policy."""
+
+    part: Part
+    top: str
+    where: Location
+    policy: Policy
+    checking: Checking
+    packing: Packing
+
+    @property
+    def name(self) -> str:
+        """What it is called in the summary."""
+        return self.part.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What became of a job."""
+
+    job: _Job
+    packed: Packed
+    checked: Checked
+    shipped: Shipped
+
+    @property
+    def state(self) -> str:
+        """In a word or two."""
+        done = self.shipped
+        return "unchanged" if done.unchanged else "shipped" if done.verified else "would ship"
+
+    @property
+    def place(self) -> str:
+        """The pinned place."""
+        where, done = self.job.where, self.shipped
+        known = done.verified.descriptor.digest if done.verified else done.artifact.root.digest
+        return str(where.tagged(where.reference.tag or DEFAULT_TAG).at(known))
+
+    @property
+    def digest(self) -> str:
+        """The digest of the manifest there."""
+        return self.place.partition("@")[2]
+
+    @property
+    def forms(self) -> list[str]:
+        """The forms of signatures that are there."""
+        signed = self.shipped.signed
+        return [*signed.written, *signed.found] if signed else []
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags that name it after a run that delivered."""
+        tagged = self.shipped.tagged
+        return [*tagged.written, *tagged.unchanged] if tagged else []
+
+    def as_dict(self, key: str) -> dict[str, Any]:
+        """The members of the JSON form."""
+        return {
+            "state": self.state.replace(" ", "-"),
+            "artifact": {"place": self.place, **self.packed.as_dict(), "digest": self.digest},
+            "objects": len(self.checked.rendered.resources),
+            "signature": {"key": key, "forms": self.forms},
+            "tags": self.tags,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class _Run:
+    """What all jobs of a run share."""
+
+    app: App
+    found: Selected
+    signer: PrivateKey
+    how: _How
+
+    def jobs(self, base: Location, checking: Checking, packing: Packing) -> list[_Job]:
+        """What is to be done; whatever is malformed is Misuse before anything has begun."""
+        found = self.found
+        if found.listed and checking.roots and len(found.artifacts) > 1:
+            raise Misuse("--root is about one artifact", hint="name it with --artifact")
+        if base.reference.digest is not None and len(found.artifacts) > 1:
+            raise Misuse(f"{base}: several artifacts cannot have one digest")
+        made = []
+        for one in found.artifacts:
+            where = base.below(one.repository) if found.listed else base
+            how, policy = checking.of(found, one), self._policy(one, where)
+            made.append(
+                _Job(one, found.top(one), where, policy, how, packing.of(found.project, one))
+            )
+        return made
+
+    def _policy(self, part: Part, where: Location) -> Policy:
+        """What is verified: what the flags name, else all that the file says, else this key."""
+        example = self.how.allow_example_key or where.is_layout
+        here = self.found.environment.policy if self.found.environment else ()
+        own = [self.found.beside(path) for path in dict.fromkeys((*part.policy, *here))]
+        if files := self.how.policies or own:
+            return from_files(files, 1, allow_example_keys=example)
+        return self.how.binding.policy(self.signer.public, allow_example_keys=example)
+
+    def alone(self, job: _Job, seen: Seen | OcipackError, packer: Packer) -> Outcome:
+        """Deliver the whole tree as one artifact."""
+        excuses = Excuses(self.found.project)
+        done = self._deliver(job, seen, packer, excuses)
+        return Outcome(
+            done.place,
+            done.as_dict(self.signer.public.id),
+            done.shipped.report + excuses.stale(),
+            summary=self._summary(done),
+            checked=[str(one) for one in done.checked.rendered.resources],
+        )
+
+    def together(
+        self, jobs: list[_Job], seen: Sequence[Seen | OcipackError], packer: Packer
+    ) -> Outcome:
+        """Deliver artifacts one after the other; one that fails does not stop the others."""
+        excuses = Excuses(self.found.project, self.found.whole)
+        results: list[_Done | OcipackError] = []
+        for job, one in zip(jobs, seen, strict=True):
+            self.app.console.note(f"{job.name} → {job.where}")
+            try:
+                results.append(self._deliver(job, one, packer, excuses))
+            except OcipackError as error:
+                excuses.whole = False
+                self.app.console.findings(report_of(error))
+                self.app.console.error(f"{job.name}: {error}", error.hint)
+                results.append(error)
+        return self._outcome(list(zip(jobs, results, strict=True)), excuses.stale())
+
+    def _deliver(
+        self, job: _Job, seen: Seen | OcipackError, packer: Packer, excuses: Excuses
+    ) -> _Done:
+        if isinstance(seen, OcipackError):
+            raise seen
+        how, where = self.how, job.where
+        with Workspace() as workspace, opened(self.app, where, write=True) as store:
+            stages = _Stages(self.app, workspace, packer, job=job, seen=seen, excuses=excuses)
+            done = deliver(
+                store,
+                where.reference,
+                pack=stages.pack,
+                check=stages.check,
+                signer=self.signer,
+                policy=job.policy,
+                watch=self.app.console.stage,
+                form=how.form,
+                created=now(),
+                content=where.is_layout,
+                dry_run=how.dry_run,
+                bind=how.binding.names,
+                environment=how.binding.environment,
+                allow_exempted=how.allow_exempted,
+            )
+        assert stages.packed is not None  # both ran, or an error was raised
+        assert stages.checked is not None
+        return _Done(job, stages.packed, stages.checked, done)
+
+    def _summary(self, done: _Done) -> list[tuple[str, str]]:
+        packed, where = done.packed, done.job.where
+        tag = where.reference.tag or DEFAULT_TAG
+        forms = ", ".join(done.forms)
+        return [
+            (done.state, where.tagged(tag).bare),
+            ("files", f"{len(packed.tree.files)}, {size(packed.tree.size)}"),
+            ("objects", f"{len(done.checked.rendered.resources)}"),
+            ("digest", done.digest),
+            ("layer", f"{packed.layer.digest}, {size(packed.layer.size)}"),
+            ("signatures", f"{forms} by {self.signer.public.id}" if forms else ""),
+            ("tags", ", ".join(done.tags) or (tag if done.shipped.unchanged else "")),
+        ]
+
+    def _outcome(self, results: list[tuple[_Job, _Done | OcipackError]], stale: Report) -> Outcome:
+        """One summary of all."""
+        done = [one for _, one in results if isinstance(one, _Done)]
+        failures = [(job.name, one) for job, one in results if isinstance(one, OcipackError)]
+        return Outcome(
+            "\n".join(one.place for one in done),
+            {"artifacts": [self._described(job, one) for job, one in results]},
+            sum((one.shipped.report for one in done), stale),
+            min((error.exit_code for _, error in failures), default=0),
+            summary=[(job.name, _line(one)) for job, one in results],
+            failures=failures,
+            refused=sum((report_of(error) for _, error in failures), Report()),
+            checked=[str(each) for one in done for each in one.checked.rendered.resources],
+        )
+
+    def _described(self, job: _Job, one: _Done | OcipackError) -> dict[str, Any]:
+        if isinstance(one, _Done):
+            return {"name": job.name, **one.as_dict(self.signer.public.id)}
+        return {
+            "name": job.name,
+            "state": _word(one),
+            "place": str(job.where),
+            **failed(one),
+            "findings": [finding.as_dict() for finding in report_of(one).findings],
+        }
+
+
+def _line(one: _Done | OcipackError) -> str:
+    if isinstance(one, OcipackError):
+        return _word(one)
+    files = plural(len(one.packed.tree.files), "file")
+    objects = plural(len(one.checked.rendered.resources), "object")
+    return f"{one.state:<10} {one.digest}  {files}, {objects}"
+
+
+def _word(error: OcipackError) -> str:
+    return "refused" if isinstance(error, Rejected) else "undecided"
+
+
+class _Stages:
     """The stages that need files: what `deliver` calls, and what they found."""
 
     def __init__(
-        self, app: App, workspace: Workspace, directory: str, packing: Packing, checking: Checking
+        self,
+        app: App,
+        workspace: Workspace,
+        packer: Packer,
+        *,
+        job: _Job,
+        seen: Seen,
+        excuses: Excuses,
     ) -> None:
-        self._app, self._workspace, self._directory = app, workspace, directory
-        self._packing, self._checking = packing, checking
+        self._app, self._workspace, self._packer = app, workspace, packer
+        self._job, self._seen, self._excuses = job, seen, excuses
         self.packed: Packed | None = None
         self.checked: Checked | None = None
 
     def pack(self) -> Artifact:
-        self.packed = packed(self._app, self._workspace, self._directory, self._packing)
+        self.packed = self._packer.pack(self._seen, self._workspace)
         return self.packed.artifact
 
     def check(self, artifact: Artifact) -> Report:
-        self.checked = checked(self._app, self._workspace, artifact, self._checking)
+        job = self._job
+        self.checked = checked(
+            self._app,
+            self._workspace,
+            artifact,
+            job.checking,
+            self._excuses,
+            prefix=job.part.prefix,
+        )
         return self.checked.report + (self.packed.report if self.packed else Report())
 
 
-def _outcome(where: Location, run: _Run, done: Shipped, signer: PrivateKey) -> Outcome:
-    packed_, checked_ = run.packed, run.checked
-    assert packed_ is not None  # both ran, or an error was raised
-    assert checked_ is not None
-    known = done.verified.descriptor.digest if done.verified else done.artifact.root.digest
-    tag = where.reference.tag or DEFAULT_TAG
-    pinned = str(where.tagged(tag).at(known))
-    state = "unchanged" if done.unchanged else "shipped" if done.verified else "would ship"
-    forms = [
-        *(done.signed.written if done.signed else ()),
-        *(done.signed.found if done.signed else ()),
-    ]
-    tags = [*done.tagged.written, *done.tagged.unchanged] if done.tagged else []
-    summary = [
-        (state, where.tagged(tag).bare),
-        ("files", f"{len(packed_.tree.files)}, {size(packed_.tree.size)}"),
-        ("objects", f"{len(checked_.rendered.resources)}"),
-        ("digest", str(known)),
-        ("layer", f"{packed_.layer.digest}, {size(packed_.layer.size)}"),
-        ("signatures", f"{', '.join(forms)} by {signer.public.id}" if forms else ""),
-        ("tags", ", ".join(tags) or (tag if done.unchanged else "")),
-    ]
-    return Outcome(
-        pinned,
-        {
-            "state": state.replace(" ", "-"),
-            "artifact": {"place": pinned, **packed_.as_dict(), "digest": str(known)},
-            "objects": len(checked_.rendered.resources),
-            "signature": {"key": signer.public.id, "forms": forms},
-            "tags": tags,
-        },
-        done.report,
-        summary=summary,
-        checked=[str(one) for one in checked_.rendered.resources],
-    )
+def _destination(found: Selected, to: str) -> Location:
+    """Where to: what the flag says, or the environment; the tag, too."""
+    environment = found.environment
+    if to:
+        where = place(to)
+    elif environment is None or not environment.to:
+        hint = "give --to, or an --environment whose `to` the project file says"
+        raise Misuse("it is not said where to ship to", hint=hint)
+    else:
+        where = Location.parse(environment.to, cwd=posixpath.abspath(found.home))
+    reference = where.reference
+    if environment is not None and environment.tag and not (reference.tag or reference.digest):
+        return where.tagged(environment.tag)
+    return where
 
 
 command = outcome_command(ship)
