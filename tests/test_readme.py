@@ -54,6 +54,25 @@ def test_the_demo_runs(tmp_path: Path) -> None:
     assert done.stderr.count("content has the digest") == 2
 
 
+def test_the_commands_of_the_fleet_run(tmp_path: Path) -> None:
+    for name in ("examples", "keys-example"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    page = (ROOT / "examples/fleet/README.md").read_text()
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "GIT_CEILING_DIRECTORIES": str(tmp_path)}
+    done = subprocess.run(
+        ["sh", "-c", "set -eux\n" + "".join(blocks)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("@sha256:") == 3
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
