@@ -6,13 +6,13 @@ Every implementation passes `tests/contract/`. All of them may be used from seve
 from __future__ import annotations
 
 from types import EllipsisType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ocipack.errors import IntegrityError
 from ocipack.oci.manifest import Manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ocipack.oci.descriptor import Descriptor
     from ocipack.oci.digest import Digest
@@ -83,6 +83,32 @@ class Listing(Source, Protocol):
 
     def tags(self) -> Iterator[str]:
         """Every tag, sorted bytewise; fallback tags of referrers and `.sig` tags included."""
+
+
+@runtime_checkable
+class Remote(Store, Protocol):
+    """A store in which every write is a request, and which therefore takes several at once.
+
+    `shared` names what it shares blobs with: stores that say the same can take a blob from each
+    other without its bytes being sent, once one of them has it.
+    """
+
+    @property
+    def shared(self) -> str:
+        """Name the registry."""
+
+    def take(self, target: Descriptor, source: Source, *, name: str = "") -> bool:
+        """Do what `push` does, but list no referrer; whether a blob came without being sent.
+
+        A manifest goes straight under the tag `name`, if one is given, whatever that names now.
+        """
+
+    def attach(self, subject: Descriptor, referrers: Sequence[Descriptor]) -> None:
+        """List `referrers`, which are here, among those of `subject`; none is lost meanwhile.
+
+        They come as a listing shows them, with artifact type and annotations. Returns when a
+        reading has shown all of them.
+        """
 
 
 def read(source: Source, target: Descriptor, *, limit: int) -> bytes:

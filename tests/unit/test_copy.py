@@ -94,6 +94,9 @@ def test_eight_blobs_are_in_flight() -> None:
     assert copy(Together(origin, 8), MemoryStore(), root, jobs=8).copied == 10
 
 
+BIGGEST = b"the biggest layer, which goes first" * 10
+
+
 class Scripted(Double):
     """Fails for the layer `first`, with nothing else failing before that."""
 
@@ -115,8 +118,8 @@ class Scripted(Double):
 @pytest.mark.parametrize("jobs", [1, 2, 8])
 def test_the_first_error_ends_the_run(jobs: int) -> None:
     origin, dest = MemoryStore(), Recorder()
-    root = image(origin, *(b"%d" % n for n in range(200)))
-    source = Scripted(origin, blob(b"0").digest)
+    root = image(origin, BIGGEST, *(b"%d" % n for n in range(200)))
+    source = Scripted(origin, blob(BIGGEST).digest)
     with pytest.raises(NotFound, match="root cause"):
         copy(source, dest, root, tag="v1", jobs=jobs)
     assert ("push", str(root.digest)) not in dest.log
@@ -125,8 +128,8 @@ def test_the_first_error_ends_the_run(jobs: int) -> None:
 
 def test_nothing_starts_after_an_error() -> None:
     origin = MemoryStore()
-    root = image(origin, *(b"%d" % n for n in range(200)))
-    source = Scripted(origin, blob(b"0").digest)
+    root = image(origin, BIGGEST, *(b"%d" % n for n in range(200)))
+    source = Scripted(origin, blob(BIGGEST).digest)
     with pytest.raises(NotFound, match="root cause"):
         copy(source, MemoryStore(), root, jobs=1)
     assert source.fetched == 1
