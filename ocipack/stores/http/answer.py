@@ -38,8 +38,10 @@ class Answer:
         at: Attempt,
         *,
         clock: Callable[[], float] = time.monotonic,
+        received: Callable[[Attempt, int], None] | None = None,
     ) -> None:
         self._response = response
+        self._received = received
         self._clock = clock
         self.at = at
         self.status = response.status
@@ -81,11 +83,17 @@ class Answer:
 
     def _pieces(self) -> Iterator[bytes]:
         try:
-            yield from self._response.stream(PIECE, decode_content=False)
+            for piece in self._response.stream(PIECE, decode_content=False):
+                self._count(piece)
+                yield piece
         except FOREIGN as e:
             raise translate(e, self.at) from e
         finally:
             self.drop()
+
+    def _count(self, piece: bytes) -> None:
+        if self._received is not None:
+            self._received(self.at, len(piece))
 
     def _bare(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         try:
@@ -104,6 +112,7 @@ class Answer:
         until = self._clock() + SLOWEST
         try:
             while piece := self._response.read1(PIECE, decode_content=False):
+                self._count(piece)
                 yield piece
                 if self._clock() > until:
                     raise Unavailable(

@@ -26,13 +26,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """At most `tries` attempts, and never a longer wait than `limit` seconds at a time."""
+    """At most `tries` attempts, and never a longer wait than `limit` seconds at a time.
+
+    `retried` is called in the thread that is about to try again.
+    """
 
     tries: int = 4
     limit: float = 60.0
     sleep: Callable[[float], None] = field(default=time.sleep)
     random: Callable[[], float] = field(default=random.random)
     monotonic: Callable[[], float] = field(default=time.monotonic)
+    retried: Callable[[], object] = field(default=bool)
 
     def retry(self, call: Callable[[], T], moved: Callable[[], int] = int) -> T:
         """Call until it stops raising Transient; the last one is raised as it is.
@@ -72,6 +76,7 @@ class Trying:
             raise error
         if isinstance(error, Silent) and not progress:
             raise error  # it has had its time already, and would take as long once more
+        self._patience.retried()
         self._patience.sleep(self._patience.pause(self._failed) if after is None else after)
 
 

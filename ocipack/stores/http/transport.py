@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import urllib3
 
@@ -17,10 +17,14 @@ from ocipack.stores.http.attempt import Attempt, Places
 from ocipack.stores.http.faults import FOREIGN, translate
 from ocipack.stores.http.gate import Gate, is_inner, outward
 from ocipack.stores.http.host import Host
+from ocipack.stores.http.pace import Pace
 from ocipack.stores.http.patience import Patience
 from ocipack.stores.http.pools import Route
 from ocipack.stores.http.settings import Settings, api_host
 from ocipack.stores.http.url import Url, is_loopback
+
+if TYPE_CHECKING:
+    from ocipack.stores.http.tally import Tally
 
 REDIRECTS: Final = 3
 """Redirects that one request follows."""
@@ -35,7 +39,8 @@ class Transport:
 
     `debug` is called with one line per exchange: method, address without secrets, status,
     milliseconds until the headers came, bytes sent and announced. `sent` is called with the
-    number of bytes of each piece of a streamed body that is handed on, from any thread.
+    number of bytes of each piece of a streamed body that is handed on, from any thread. `tally`
+    counts.
     """
 
     def __init__(
@@ -45,15 +50,22 @@ class Transport:
         patience: Patience | None = None,
         debug: Callable[[str], None] | None = None,
         sent: Callable[[int], None] | None = None,
+        tally: Tally | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self._sent = sent
-        self.patience = patience or Patience(self.settings.tries, self.settings.patience)
+        self._tally = tally
+        self.patience = patience or Patience(
+            self.settings.tries,
+            self.settings.patience,
+            retried=tally.retried if tally is not None else bool,
+        )
         self._debug = debug
         self._gate = Gate(self.settings.allowed)
         self._lock = threading.Lock()
         self._ways: dict[tuple[object, ...], _Way] = {}
         self._peers: dict[tuple[str, str, int], str] = {}
+        self._paces: dict[str, Pace] = {}
         self._trust = cache(tls.trust)
 
     def base(self, registry: str) -> Url:
@@ -157,20 +169,22 @@ class Transport:
         if body is not None:
             size = len(body) if isinstance(body, bytes) else size
             sent["Content-Length"] = str(size)
-        content = body if body is None or isinstance(body, bytes) else self._counted(body())
+        content = self._counted(body, at)
         began = self.patience.monotonic()
         try:
-            response = way.pool.urlopen(
-                method,
-                url.text if at.proxied else url.target,
-                body=content,
-                headers=sent,
-                redirect=False,
-                retries=False,
-                assert_same_host=False,
-                preload_content=False,
-                decode_content=False,
-            )
+            with way.pace.turn():
+                began = self.patience.monotonic()
+                response = way.pool.urlopen(
+                    method,
+                    url.text if at.proxied else url.target,
+                    body=content,
+                    headers=sent,
+                    redirect=False,
+                    retries=False,
+                    assert_same_host=False,
+                    preload_content=False,
+                    decode_content=False,
+                )
         except FOREIGN as e:
             failure = translate(
                 e, at, lambda ours: pools.look(way.route, ours=ours), first=not way.answered
@@ -181,18 +195,30 @@ class Transport:
             self._note(at, "stopped", began, size, None)
             raise
         way.answered = True
-        answer = Answer(response, at, clock=self.patience.monotonic)
+        received = self._tally.received if self._tally is not None else None
+        answer = Answer(response, at, clock=self.patience.monotonic, received=received)
         self._note(at, str(answer.status), began, size, answer.length)
         return answer
 
-    def _counted(self, pieces: Iterable[bytes]) -> Iterable[bytes]:
+    def _counted(self, body: Body | None, at: Attempt) -> Iterable[bytes] | None:
+        """Open a body; its bytes are counted as they go."""
+        tally = self._tally
+        if body is None or isinstance(body, bytes):
+            if body and tally is not None:
+                tally.sent(at, len(body))
+            return body  # type: ignore[return-value] # urllib3 sends bytes whole
+        pieces = body()
+        if tally is not None:
+            pieces = _telling(pieces, lambda count: tally.sent(at, count))
         return pieces if self._sent is None else _telling(pieces, self._sent)
 
     def _note(self, at: Attempt, how: str, began: float, out: int, back: int | None) -> None:
+        took = self.patience.monotonic() - began
+        if self._tally is not None:
+            self._tally.ended(at, how, took)
         if self._debug is not None:
-            took = (self.patience.monotonic() - began) * 1000
             received = "?" if back is None else str(back)
-            self._debug(f"{at.what} {how} {took:.0f} ms out={out} in={received}")
+            self._debug(f"{at.what} {how} {took * 1000:.0f} ms out={out} in={received}")
 
     def _way(self, url: Url, *, confined: bool) -> _Way:
         """Find or make what leads to a host; a confined way refuses inner addresses."""
@@ -227,7 +253,19 @@ class Transport:
             said.dialled,
             said.server_name,
         )
-        return _Way(pools.pool(route, settings.connections), route, own, self._places(url, said))
+        pool = pools.pool(route, settings.connections)
+        return _Way(pool, route, own, self._places(url, said), self._pace(url, said))
+
+    def _pace(self, url: Url, said: Host) -> Pace:
+        """The limits of a host, however it is reached; called under the lock."""
+        if url.netloc not in self._paces:
+            self._paces[url.netloc] = Pace(
+                said.concurrency,
+                said.rate,
+                sleep=self.patience.sleep,
+                monotonic=self.patience.monotonic,
+            )
+        return self._paces[url.netloc]
 
     def _authority(self, url: Url, said: Host) -> tls.Trust:
         place = tls.directory(self.settings.certs, url.netloc)
@@ -263,6 +301,7 @@ class _Way:
     route: Route
     trust: tls.Trust | None
     places: Places
+    pace: Pace
     answered: bool = False
 
 
