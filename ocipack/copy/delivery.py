@@ -107,21 +107,20 @@ class Delivery:
             {one: [child for child in known[one].children if child in wanted] for one in wanted}
         )
         sorter.prepare()
-
-        def ready() -> None:
-            with self._lock:
-                able = sorter.get_ready()
-            for target in able:
-                self._job.start(push, target)
-
-        def push(target: Descriptor) -> None:
-            self._manifest(target)
-            with self._lock:
-                sorter.done(target)
-            ready()
-
-        ready()
+        self._go_on(sorter)
         self._job.wait()
+
+    def _go_on(self, sorter: TopologicalSorter[Descriptor]) -> None:
+        with self._lock:
+            able = sorter.get_ready()
+        for target in able:
+            self._job.start(self._next, sorter, target)
+
+    def _next(self, sorter: TopologicalSorter[Descriptor], target: Descriptor) -> None:
+        self._manifest(target)
+        with self._lock:
+            sorter.done(target)
+        self._go_on(sorter)
 
     def _manifest(self, target: Descriptor) -> None:
         """Push one, at once under a digest tag where nothing can stand in its place."""

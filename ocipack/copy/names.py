@@ -37,8 +37,8 @@ class Names:
     repository begins empty.
     """
 
-    def __init__(self, source: Source, *, target: bool = False) -> None:
-        self._source, self._target = source, target
+    def __init__(self, *, target: bool = False) -> None:
+        self._target = target
         self._lock = threading.Lock()
         self._known: frozenset[str] | None = None
         self._looked = self._refused = False
@@ -50,16 +50,16 @@ class Names:
         with self._lock:
             self._keep(names)
 
-    def may_have(self, name: str) -> bool:
-        """Whether it is worth asking for `name`."""
+    def may_have(self, name: str, source: Source) -> bool:
+        """Whether it is worth asking `source`, whose names these are, for `name`."""
         with self._lock:
             if not self._looked:
                 self._looked = True
-                self._look()
+                self._look(source)
             if self._known is None:
                 self._asked += 1
                 if self._asked > ASKED and not self._refused:
-                    self._read()
+                    self._read(source)
             return self._known is None or name in self._known
 
     @property
@@ -68,24 +68,24 @@ class Names:
         with self._lock:
             return self._known is not None and not self._some
 
-    def _look(self) -> None:
-        if not isinstance(self._source, _Paged):
-            self._read()
+    def _look(self, source: Source) -> None:
+        if not isinstance(source, _Paged):
+            self._read(source)
             return
         try:
-            found = self._source.few_tags()
+            found = source.few_tags()
         except OcipackError:
             self._refused = True  # whoever must know asks for each name
         else:
             if found is not None:
                 self._keep(found)
 
-    def _read(self) -> None:
-        if not isinstance(self._source, _Listing):
+    def _read(self, source: Source) -> None:
+        if not isinstance(source, _Listing):
             self._refused = True
             return
         try:
-            self._keep(self._source.tags())
+            self._keep(source.tags())
         except OcipackError:
             self._refused = True
 

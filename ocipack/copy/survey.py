@@ -185,7 +185,7 @@ class Survey:
 
     def _digest_tag(self, node: Descriptor, suffix: str) -> None:
         name = f"{node.digest.algorithm}-{node.digest.hex}{suffix}"
-        if not self._names.may_have(name):
+        if not self._names.may_have(name, self._source):
             return
         try:
             target = self._source.resolve(name)
@@ -200,7 +200,8 @@ class Survey:
 
         Not where neither the subject nor any tag is: then nobody can have signed it there.
         """
-        return self._their_names.may_have(name) or not self._their_names.empty or self._exists(node)
+        theirs = self._their_names
+        return theirs.may_have(name, self._dest) or not theirs.empty or self._exists(node)
 
     def _stands(self, name: str, target: Descriptor) -> bool:
         """Whether `name` is `target` at the destination; Rejected if it is what must stay."""

@@ -127,7 +127,7 @@ class Transfers:
             try:
                 found = self._names.get(source)
             except TypeError:  # an artifact, which has no names to speak of
-                return Names(source)
+                return Names()
             if found is None:
-                found = self._names[source] = Names(source, target=target)
+                found = self._names[source] = Names(target=target)
             return found
