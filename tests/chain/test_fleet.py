@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from chain.conftest import ROOT, Run
+from chain.test_commands import files, tags as names
 
-ROOT = Path(__file__).parents[2]
 REPOSITORIES = ("infra", "tenants", "clusters/dev", "clusters/stage", "clusters/prod")
 EXAMPLE = ("--key", str(ROOT / "keys-example" / "cosign.key"))
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -47,26 +43,9 @@ def fleet(tmp_path: Path) -> Path:
     return folder
 
 
-def files(folder: Path) -> dict[str, tuple[int, str]]:
-    """Every file below a folder with its time and digest: what a run that writes nothing leaves."""
-    return {
-        str(file.relative_to(folder)): (
-            file.stat().st_mtime_ns,
-            hashlib.sha256(file.read_bytes()).hexdigest(),
-        )
-        for file in folder.rglob("*")
-        if file.is_file()
-    }
-
-
 def tags(layout: Path) -> dict[str, str]:
     """What the tags of a layout name, but for those of signatures."""
-    name = "org.opencontainers.image.ref.name"
-    return {
-        entry["annotations"][name]: entry["digest"]
-        for entry in json.loads((layout / "index.json").read_text())["manifests"]
-        if not entry.get("annotations", {}).get(name, "sha256-").startswith("sha256-")
-    }
+    return {name: what for name, what in names(layout).items() if not name.startswith("sha256-")}
 
 
 def ship(ocipack: Run, fleet: Path, to: str, *more: str) -> dict[str, str]:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chain.conftest import ROOT, Run
 
 from ocipack.k8s.resource import Resource
 from ocipack.render import render
 from ocipack.tools.kustomize import Kustomize, Program
 
-FLEET = Path(__file__).parents[2] / "examples" / "fleet"
+FLEET = ROOT / "examples" / "fleet"
 CLUSTERS = ("dev", "stage", "prod")
 OBJECTS = {
     "infra": 90,
@@ -39,7 +40,6 @@ MARKER = re.compile(
 LAYER = "application/vnd.cncf.flux.content.v1.tar+gzip"
 FLUX = "kustomize.toolkit.fluxcd.io"
 
-Run = Callable[..., tuple[int, str, str]]
 Object = dict[str, Any]
 Roots = dict[str, list[Object]]
 """The objects of each directory that is built, by its name from the top of the fleet."""
