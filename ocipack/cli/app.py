@@ -16,6 +16,7 @@ COMMANDS = {
     "render": "Build the manifests of a packed tree and check them.",
     "validate": "Check manifests as the API server and Flux will read them.",
     "copy": "Copy an artifact by digest, then its tag.",
+    "mirror": "Bring images, artifacts, charts and whole locks to another registry.",
     "sign": "Sign what is in a repository or layout, so that cosign agrees.",
     "verify": "Prove that an artifact was signed by keys you trust, or say why not.",
     "pull": "Verify an artifact, then unpack it into a directory.",

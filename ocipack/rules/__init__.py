@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ocipack.rules.ignores import IGNORES
 from ocipack.rules.kustomizations import KUSTOMIZATIONS
+from ocipack.rules.mirrors import MIRRORS
 from ocipack.rules.objects import OBJECTS
 from ocipack.rules.pins import PINS
 from ocipack.rules.rule import Rule
@@ -19,6 +20,7 @@ ROOMS: dict[str, dict[str, Rule]] = {
     "Ignores": IGNORES,
     "Kustomizations": KUSTOMIZATIONS,
     "Pins": PINS,
+    "Mirrors": MIRRORS,
     "Trees and keys": TREES,
     "Signatures": SIGNATURES,
 }

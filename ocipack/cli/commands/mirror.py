@@ -1,0 +1,285 @@
+"""`ocipack mirror`."""
+
+from __future__ import annotations
+
+import posixpath
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ocipack.cli.command import App, command as outcome_command
+from ocipack.cli.console import Stage, plain, plural, size
+from ocipack.cli.mapping import PIN, Writing, write
+from ocipack.cli.outcome import Outcome
+from ocipack.cli.trusted import Trust, from_files, proof_options
+from ocipack.copy import Transfers
+from ocipack.errors import Misuse, OcipackError, Rejected
+from ocipack.files.seam import read_bytes
+from ocipack.lock import BYTES as LOCK_BYTES, Lock
+from ocipack.mirror.maps import Pair, pairs
+from ocipack.mirror.model import Mirror, Source
+from ocipack.mirror.plan import Item, Plan, Shard, plan as planned
+from ocipack.mirror.reader import BYTES, read
+from ocipack.mirror.report import PLACED, Result, code, counts, failed
+from ocipack.mirror.run import How, Mirroring, Prove
+from ocipack.oci.location import REGISTRY, Location
+from ocipack.oci.reference import Reference
+from ocipack.oci.store import Source as Readable
+from ocipack.report import Report
+from ocipack.stores.registry.store import RegistryStore
+from ocipack.trust.policy import Policy
+from ocipack.verify import Exempted, Verified, decide, verify
+
+FILE = "mirror.yaml"
+
+
+@click.option(
+    "--file", "-f", default=FILE, show_default=True, metavar="FILE", help="What is to be mirrored."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
+@click.option(
+    "--overwrite", is_flag=True, help="Follow the source where a tag at the target is elsewhere."
+)
+@click.option(
+    "--full", is_flag=True, help="Look below tags, too, that name the right content already."
+)
+@click.option(
+    "--require-signatures", is_flag=True, help="Refuse what has no signature attached to it."
+)
+@click.option(
+    "--shard",
+    default="0/1",
+    metavar="I/N",
+    help="Do part I of N, counted from 0: parts share the work and need not talk.",
+)
+@click.option(
+    "--map-out", default="", metavar="FILE", help="Write where everything is, for `pin --map`."
+)
+@click.option(
+    "--write",
+    "writes",
+    multiple=True,
+    metavar="FORM=PATH",
+    help="Write that for those who pull: hosts-toml=DIR, registries-conf=FILE, idms=FILE.",
+)
+@click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True)
+@proof_options
+def mirror(
+    app: App,
+    *,
+    file: str,
+    shard: str,
+    map_out: str,
+    writes: tuple[str, ...],
+    jobs: int,
+    **options: Any,
+) -> Outcome:
+    """Bring images, artifacts, charts and whole locks to another registry, nothing lost.
+
+    FILE says what, and how it is called there (docs/mirror.md). Each is verified as the policy of
+    the file or of the command line says, then copied with its signatures and all else that is
+    attached to it, looked at again, and tagged last. A tag that names something else there is
+    left alone. One that fails keeps no other from being mirrored: run again for the rest. Prints
+    what became of each: the outcome, the pinned place, and the source.
+    """
+    how = {name: options.pop(name) for name in _HOW}
+    part, trust = Shard.parse(shard), Trust(**options)
+    wanted = read(read_bytes(file, limit=BYTES), file=file, lock=_lock_beside(file))
+    prove = _proving(trust, wanted, file)
+    maps = [Writing.parse(text) for text in writes]
+    maps += [Writing(PIN, map_out)] if map_out else []
+    if maps and (part.count > 1 or how["dry_run"]):
+        raise Misuse(
+            f"a {'dry run' if how['dry_run'] else 'part'} does not know the whole map",
+            hint="write it in a run for all: where everything is there, it costs little",
+        )
+    places = _Places(app)
+    with app.console.stage("plan") as stage:
+        plan = planned(
+            wanted,
+            listing=places.tags,
+            target_listing=lambda repository: places.target(repository).tags(),
+            resolve=lambda reference: places.asked(reference).resolve(reference.name).digest,
+            shard=part,
+        )
+        stage.say(_planned(plan, part))
+    _mapped(maps, pairs(plan.items) if maps else [], places)  # refused before anything moves
+    places.expect(plan.items)
+    with app.console.stage("mirror") as stage, Transfers(jobs) as transfers:
+        run = Mirroring(transfers, places, How(prove, everything=trust.given, **how))
+        results = _collected(run, plan, places, stage)
+    there = (one.item for one in results if one.outcome in PLACED)
+    write(_mapped(maps, pairs(there) if maps else [], places))
+    return _outcome(app, plan, results, part)
+
+
+def _mapped(maps: Iterable[Writing], found: list[Pair], places: _Places) -> dict[Path, str]:
+    files: dict[Path, str] = {}
+    for one in maps:
+        files |= one.files(found, places.is_plain)
+    return files
+
+
+_HOW = ("dry_run", "overwrite", "full", "require_signatures")
+
+
+def _beside(file: str, name: str) -> str:
+    return posixpath.join(posixpath.dirname(file), name)
+
+
+def _lock_beside(file: str) -> Any:
+    def find(name: str) -> Lock:
+        path = _beside(file, name)
+        return Lock.parse(read_bytes(path, limit=LOCK_BYTES), file=path)
+
+    return find
+
+
+def _proving(trust: Trust, wanted: Mirror, file: str) -> Prove | None:
+    """How sources are verified; None if it is said that nothing need be."""
+    where = Location(REGISTRY, wanted.sources[0].bare)
+    if trust.given or trust.allow_unsigned:
+        trust.check_tagging(where)
+    policy: Policy | None = None
+    if trust.given:
+        policy = trust.policy([where])
+    elif wanted.policies and not trust.allow_unsigned:
+        paths = [_beside(file, name) for name in wanted.policies]
+        policy = from_files(paths, trust.threshold, allow_example_keys=trust.allow_example_key)
+    if policy is not None:
+        return _prove(policy, decides=trust.allow_exempted)
+    nothing = trust.allow_unsigned or wanted.unsigned
+    if not nothing and not all(source.unsigned for source in wanted.sources):
+        raise Misuse(
+            f"{file}: only what has been verified is mirrored, and nothing says by whose signature",
+            hint="give policies in the file, --policy or --key; or unsigned: true in the file, or "
+            "--allow-unsigned",
+        )
+    return None
+
+
+def _prove(policy: Policy, *, decides: bool) -> Prove:
+    def prove(source: Readable, reference: Reference) -> Verified | Exempted:
+        return (decide if decides else verify)(source, reference, policy)
+
+    return prove
+
+
+@dataclass
+class _Places:
+    """The repositories of a run, each open until the last of its items has ended."""
+
+    app: App
+    open: dict[tuple[str, Reference], RegistryStore] = field(default_factory=dict)
+    left: Counter[Reference] = field(default_factory=Counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def source(self, repository: Reference) -> RegistryStore:
+        """A repository to read from."""
+        return self._opened("source", repository)
+
+    def asked(self, repository: Reference) -> RegistryStore:
+        """A repository that is only asked what names are."""
+        return self._opened("asked", repository)
+
+    def target(self, repository: Reference) -> RegistryStore:
+        """A repository to write to."""
+        return self._opened("target", repository)
+
+    def tags(self, repository: Reference) -> Iterable[str]:
+        """The tags of a source."""
+        return self.asked(repository).tags()
+
+    def is_plain(self, registry: str) -> bool:
+        """Whether we speak to a registry without TLS."""
+        store = self.app.registries.store(Reference(registry, "x"), write=False)
+        return store.at.client.base.scheme == "http"
+
+    def expect(self, items: Iterable[Item]) -> None:
+        """Note how many items there are for each repository."""
+        for item in items:
+            self.left.update((item.source.bare, item.target))
+
+    def done(self, item: Item) -> None:
+        """Forget what no other item needs: what is known about thousands is not little."""
+        with self.lock:
+            for repository in (item.source.bare, item.target):
+                self.left[repository] -= 1
+                if self.left[repository] <= 0:
+                    del self.left[repository]
+                    for way in ("source", "asked", "target"):
+                        self.open.pop((way, repository), None)
+
+    def _opened(self, way: str, named: Reference) -> RegistryStore:
+        repository = Reference(named.registry, named.repository)
+        with self.lock:
+            if (way, repository) not in self.open:
+                self.open[way, repository] = self.app.registries.store(
+                    repository, write=way == "target", prefetch=way == "source"
+                )
+            return self.open[way, repository]
+
+
+def _planned(plan: Plan, part: Shard) -> str:
+    said = plural(len(plan.items), "item")
+    if part.count > 1:
+        said += f" of {plan.total}, part {part.index} of {part.count}"
+    return said + (f", {plural(len(plan.failed), 'source')} failed" if plan.failed else "")
+
+
+def _collected(run: Mirroring, plan: Plan, places: _Places, stage: Stage) -> list[Result]:
+    """Every result, in the order of the plan."""
+    order = {id(item): number for number, item in enumerate(plan.items)}
+    found: list[Result] = []
+    for result in run.results(plan.items):
+        places.done(result.item)
+        found.append(result)
+        stage.progress(f"{len(found)} of {len(plan.items)}")
+    moved = sum(one.done.copied_bytes - one.done.mounted_bytes for one in found)
+    said = [f"{count} {outcome}" for outcome, count in counts(found).items()]
+    stage.say(", ".join(said) + f"; {size(moved)}" if said else "nothing to do")
+    return sorted(found, key=lambda one: order[id(one.item)])
+
+
+def _outcome(app: App, plan: Plan, results: list[Result], part: Shard) -> Outcome:
+    failures: list[tuple[str, OcipackError]] = [
+        (_name(source), error) for source, error in plan.failed
+    ]
+    failures += [(str(one.item.reference), one.error) for one in results if one.error is not None]
+    for name, error in failures:
+        said = str(error)
+        app.console.error(said if said.startswith(name) else f"{name}: {said}", error.hint)
+    if not plan.total and not failures:
+        raise Rejected("nothing to mirror", hint="no source has anything that is wanted")
+    found = [finding for one in results for finding in one.findings()]
+    data = {
+        "counts": counts(results),
+        "items": [one.as_dict() for one in results],
+        "sources": [{"source": _name(source), **failed(error)} for source, error in plan.failed],
+    }
+    if part.count > 1:
+        data["shard"] = {"index": part.index, "count": part.count, "total": plan.total}
+    return Outcome(
+        "\n".join(plain(_row(one)) for one in results),
+        data,
+        Report.of(found),
+        code=code(results, (error for _, error in plan.failed)),
+        failures=failures,
+        checked=[one.place for one in results],
+    )
+
+
+def _name(source: Source) -> str:
+    return str(source.reference)
+
+
+def _row(one: Result) -> str:
+    return f"{one.outcome:<16}{one.place}  {one.item.reference}"
+
+
+command = outcome_command(mirror)
