@@ -24,6 +24,7 @@ from ocipack.cli.projects import (
     project_option,
     was_given,
 )
+from ocipack.errors import Misuse
 from ocipack.files.workspace import Workspace
 from ocipack.flux import artifact as flux
 from ocipack.oci import store as stores
@@ -99,6 +100,11 @@ class Checking:
     def versions(self) -> tuple[str, ...]:
         """The versions of Kubernetes to check against; empty text is the newest."""
         return self.kubernetes or (self.kubernetes_version,)
+
+    def about(self, found: Selected) -> None:
+        """Misuse if the directories to build are said of several artifacts."""
+        if self.roots and len(found.artifacts) > 1:
+            raise Misuse("--root is about one artifact", hint="name it with --artifact")
 
     def of(self, found: Selected, part: Part) -> Checking:
         """How an artifact of a project is checked: flags win, and `--crd` adds to its own."""

@@ -229,15 +229,6 @@ class Packer:
         return result
 
 
-def packed(app: App, workspace: Workspace, directory: str, how: Packing) -> Packed:
-    """Look at `directory` and pack it."""
-    packer = Packer(app, directory)
-    (seen,) = packer.look([(directory, "", how)])
-    if isinstance(seen, OcipackError):
-        raise seen
-    return packer.pack(seen, workspace)
-
-
 def _prefix(root: str) -> str:
     return f"{root}/" if root else ""
 

@@ -201,14 +201,21 @@ def settled(
 
 @dataclass
 class Excuses:
-    """The ignores of a project over a run about several of its artifacts.
+    """The ignores of a project over a run about its tree, or about several artifacts of it.
 
-    One that no artifact needed is unused, if all were looked at (`whole`).
+    One that no artifact needed is unused, if all were looked at (`whole`): what there is to say
+    about ignores is said at the end then, by `stale`, and else with everything else.
     """
 
     project: Project
-    whole: bool = True
+    several: bool
+    whole: bool
     used: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, found: Selected) -> Excuses:
+        """Those of a run."""
+        return cls(found.project, found.listed, found.whole)
 
     def settled(
         self,
@@ -228,12 +235,15 @@ class Excuses:
             [prefix + name for name in names],
             lambda name: read(name.removeprefix(prefix)),
         )
-        return found.apply(placed(report, prefix), today=_today(), whole=whole, used=self.used)
+        used = self.used if self.several else None
+        return found.apply(placed(report, prefix), today=_today(), whole=whole, used=used)
 
     def stale(self) -> Report:
-        """What there is to say about the project's own ignores, once everything was looked at."""
+        """What there is to say about the ignores of several artifacts, once all were looked at."""
         from ocipack.validate.ignores import stale  # noqa: PLC0415 - start-up
 
+        if not self.several:
+            return Report()
         return Report.of(stale(self.project.ignores, _today(), self.used, whole=self.whole))
 
 

@@ -539,3 +539,78 @@ def test_a_layout_is_complete(fleet: Path, ship: Run, tmp_path: Path) -> None:
     _, out, _ = ship(fleet)
     with LayoutStore(str(tmp_path / "out/infra")) as store:
         assert str(store.resolve("latest").digest) == out.split()[0].partition("@")[2]
+
+
+# the other commands
+
+
+def test_pack_makes_the_bytes_that_ship_makes(
+    fleet: Path, ship: Run, ocipack: Run, tmp_path: Path
+) -> None:
+    _, out, _ = ship(fleet)
+    digests = [line.partition("@")[2] for line in out.splitlines()]
+    code, out, err = ocipack("pack", str(fleet))
+    assert (code, out.splitlines()) == (0, digests), err
+    assert ocipack("pack", str(fleet), "--artifact", "infra")[1].split() == digests[:1]
+    code, out, _ = ocipack("pack", str(fleet), "--to", "ocidir://packed")
+    assert out.splitlines() == [
+        f"ocidir://{tmp_path}/packed/{name}@{digest}"
+        for name, digest in zip(("infra", "tenants/a", "tenants/b"), digests, strict=True)
+    ]
+    code, _, err = ocipack("pack", str(fleet), "--to", f"ocidir://packed@{digests[0]}")
+    assert code == 2
+    assert "cannot have one digest" in err
+
+
+def test_pack_of_one_that_is_refused(fleet: Path, ocipack: Run) -> None:
+    (fleet / "infra/map.yaml").write_text("x: y\n")
+    code, out, err = ocipack("pack", str(fleet))
+    assert (code, len(out.splitlines())) == (1, 2)
+    assert "infra/map.yaml: error[tree-dirty]" in err
+    code, out, _ = ocipack("pack", str(fleet), "--output", "json")
+    said = json.loads(out)
+    assert [one.get("state", "") for one in said["artifacts"]] == ["refused", "", ""]
+
+
+def test_a_listing_is_seen_from_the_top(fleet: Path, ocipack: Run) -> None:
+    _, out, _ = ocipack("pack", str(fleet), "--list", "--artifact", "tenant-b")
+    assert [line.split()[-1] for line in out.splitlines()] == [
+        "tenants/b/kustomization.yaml",
+        "tenants/b/map.yaml",
+    ]
+
+
+def test_pack_honours_the_file_of_a_single_tree(fleet: Path, ocipack: Run) -> None:
+    project(fleet, HEAD + "ignore: [/tenants/, '*.md']\nsource: https://git.example.com/x\n")
+    _, out, _ = ocipack("pack", str(fleet), "--output", "json")
+    said = json.loads(out)["artifact"]
+    assert said["files"] == 2
+    assert said["annotations"]["org.opencontainers.image.source"] == "https://git.example.com/x"
+
+
+def test_render_gives_the_manifests_of_all_artifacts(fleet: Path, ocipack: Run) -> None:
+    code, out, _ = ocipack("render", str(fleet))
+    assert code == 0
+    assert out.count("kind: ConfigMap") == 3
+    assert ocipack("render", str(fleet), "--artifact", "tenant-b")[1].count("kind: ConfigMap") == 1
+    (fleet / "infra/map.yaml").write_text(POD)
+    commit(fleet)
+    code, out, err = ocipack("render", str(fleet))
+    assert (code, out) == (1, "")
+    assert "infra/map.yaml:4:" in err
+    assert "tenant-b  1 object" in err
+    assert ocipack("render", str(fleet), "--root", "x")[0] == 2
+
+
+def test_an_expired_ignore_is_said_of_a_refused_tree(fleet: Path, ocipack: Run, ship: Run) -> None:
+    (fleet / "infra/map.yaml").write_text(POD)
+    entry = (
+        "validate:\n  ignore:\n"
+        "    - {rule: image-digest, path: 'infra/**', owner: o, reason: r, until: 2020-01-01}\n"
+    )
+    for text in (PROJECT, HEAD):
+        project(fleet, text + entry)
+        for code, _, err in (ocipack("render", str(fleet)), ship(fleet, "--dry-run")):
+            assert code == 1
+            assert err.count("[ignore-expired]") == 1
+            assert err.count("error[image-digest]") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import click
@@ -13,14 +14,15 @@ from ocipack.cli.checking import Checked, Checking, checked, checking_options
 from ocipack.cli.clock import now
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.console import plural, size
-from ocipack.cli.outcome import Outcome, failed, report_of
+from ocipack.cli.outcome import Outcome
 from ocipack.cli.packing import Packed, Packer, Packing, Seen, packing_options
 from ocipack.cli.passwords import password, password_options
 from ocipack.cli.places import example_option, opened, place
 from ocipack.cli.projects import Excuses, Selected, selected, was_given
+from ocipack.cli.several import each
 from ocipack.cli.signing import Binding, binding_options, form_option, key_option, signing_key
 from ocipack.cli.trusted import exempted_option, from_files, policy_option
-from ocipack.errors import Misuse, OcipackError, Rejected
+from ocipack.errors import Misuse, OcipackError
 from ocipack.files.workspace import Workspace
 from ocipack.oci.artifact import Artifact
 from ocipack.oci.location import Location
@@ -116,11 +118,6 @@ class _Job:
     checking: Checking
     packing: Packing
 
-    @property
-    def name(self) -> str:
-        """What it is called in the summary."""
-        return self.part.name
-
 
 @dataclass(frozen=True, slots=True)
 class _Done:
@@ -184,8 +181,7 @@ class _Run:
     def jobs(self, base: Location, checking: Checking, packing: Packing) -> list[_Job]:
         """What is to be done; whatever is malformed is Misuse before anything has begun."""
         found = self.found
-        if found.listed and checking.roots and len(found.artifacts) > 1:
-            raise Misuse("--root is about one artifact", hint="name it with --artifact")
+        checking.about(found)
         if base.reference.digest is not None and len(found.artifacts) > 1:
             raise Misuse(f"{base}: several artifacts cannot have one digest")
         made = []
@@ -208,12 +204,11 @@ class _Run:
 
     def alone(self, job: _Job, seen: Seen | OcipackError, packer: Packer) -> Outcome:
         """Deliver the whole tree as one artifact."""
-        excuses = Excuses(self.found.project)
-        done = self._deliver(job, seen, packer, excuses)
+        done = self._deliver(job, seen, packer, Excuses.of(self.found))
         return Outcome(
             done.place,
             done.as_dict(self.signer.public.id),
-            done.shipped.report + excuses.stale(),
+            done.shipped.report,
             summary=self._summary(done),
             checked=[str(one) for one in done.checked.rendered.resources],
         )
@@ -222,18 +217,21 @@ class _Run:
         self, jobs: list[_Job], seen: Sequence[Seen | OcipackError], packer: Packer
     ) -> Outcome:
         """Deliver artifacts one after the other; one that fails does not stop the others."""
-        excuses = Excuses(self.found.project, self.found.whole)
-        results: list[_Done | OcipackError] = []
-        for job, one in zip(jobs, seen, strict=True):
-            self.app.console.note(f"{job.name} → {job.where}")
-            try:
-                results.append(self._deliver(job, one, packer, excuses))
-            except OcipackError as error:
-                excuses.whole = False
-                self.app.console.findings(report_of(error))
-                self.app.console.error(f"{job.name}: {error}", error.hint)
-                results.append(error)
-        return self._outcome(list(zip(jobs, results, strict=True)), excuses.stale())
+        excuses = Excuses.of(self.found)
+        work = [
+            (job.part.name, partial(self._deliver, job, one, packer, excuses))
+            for job, one in zip(jobs, seen, strict=True)
+        ]
+        results = each(self.app, work)
+        excuses.whole &= not results.failures
+        done = [one for _, one in results.good]
+        return results.outcome(
+            "\n".join(one.place for one in done),
+            lambda one: one.as_dict(self.signer.public.id),
+            sum((one.shipped.report for one in done), excuses.stale()),
+            summary=_line,
+            checked=[str(item) for one in done for item in one.checked.rendered.resources],
+        )
 
     def _deliver(
         self, job: _Job, seen: Seen | OcipackError, packer: Packer, excuses: Excuses
@@ -277,43 +275,12 @@ class _Run:
             ("tags", ", ".join(done.tags) or (tag if done.shipped.unchanged else "")),
         ]
 
-    def _outcome(self, results: list[tuple[_Job, _Done | OcipackError]], stale: Report) -> Outcome:
-        """One summary of all."""
-        done = [one for _, one in results if isinstance(one, _Done)]
-        failures = [(job.name, one) for job, one in results if isinstance(one, OcipackError)]
-        return Outcome(
-            "\n".join(one.place for one in done),
-            {"artifacts": [self._described(job, one) for job, one in results]},
-            sum((one.shipped.report for one in done), stale),
-            min((error.exit_code for _, error in failures), default=0),
-            summary=[(job.name, _line(one)) for job, one in results],
-            failures=failures,
-            refused=sum((report_of(error) for _, error in failures), Report()),
-            checked=[str(each) for one in done for each in one.checked.rendered.resources],
-        )
 
-    def _described(self, job: _Job, one: _Done | OcipackError) -> dict[str, Any]:
-        if isinstance(one, _Done):
-            return {"name": job.name, **one.as_dict(self.signer.public.id)}
-        return {
-            "name": job.name,
-            "state": _word(one),
-            "place": str(job.where),
-            **failed(one),
-            "findings": [finding.as_dict() for finding in report_of(one).findings],
-        }
-
-
-def _line(one: _Done | OcipackError) -> str:
-    if isinstance(one, OcipackError):
-        return _word(one)
+def _line(one: _Done) -> str:
+    """The summary of one of several."""
     files = plural(len(one.packed.tree.files), "file")
     objects = plural(len(one.checked.rendered.resources), "object")
     return f"{one.state:<10} {one.digest}  {files}, {objects}"
-
-
-def _word(error: OcipackError) -> str:
-    return "refused" if isinstance(error, Rejected) else "undecided"
 
 
 class _Stages:
