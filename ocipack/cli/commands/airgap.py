@@ -1,0 +1,354 @@
+"""`ocipack airgap`: images, charts and artifacts in one file, with all that proves them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from ocipack.airgap import check
+from ocipack.airgap.check import everything
+from ocipack.airgap.compare import Change, Difference, compare
+from ocipack.airgap.contents import Contents, gather
+from ocipack.airgap.load import Load, Loader, moves
+from ocipack.airgap.save import save as stream
+from ocipack.cli.archives import (
+    Targets,
+    archive,
+    artifact_type,
+    checked,
+    described,
+    earlier,
+    policy,
+    proven_items,
+    whence,
+)
+from ocipack.cli.command import App, command as outcome_command
+from ocipack.cli.commands.pin import mirrors as read_mirrors
+from ocipack.cli.console import plain, plural, size
+from ocipack.cli.mapping import PIN, Writing, write
+from ocipack.cli.outcome import Outcome
+from ocipack.cli.saving import Sources, named, papers, proven, volume
+from ocipack.cli.trusted import Trust, proof_options
+from ocipack.copy import Transfers
+from ocipack.errors import Misuse, OcipackError
+from ocipack.files.unpack import write_tree
+from ocipack.mirror.maps import pairs
+from ocipack.mirror.model import Relocation
+from ocipack.mirror.report import PLACED, Result, code, counts
+from ocipack.oci.location import LAYOUT, REGISTRY, Location
+from ocipack.report import Report
+from ocipack.stores.layout.stream import Stream
+from ocipack.tree.tree import Entry
+
+_since_option = click.option(
+    "--since",
+    default="",
+    metavar="ARCHIVE",
+    help="The earlier archive that has what this one left out.",
+)
+
+
+@click.group()
+def command() -> None:
+    """Carry images, charts and artifacts across an air gap, with their signatures."""
+
+
+@click.argument("places", nargs=-1, metavar="[PLACE...]")
+@click.option("-o", "--output-file", "path", required=True, metavar="FILE", help="The archive.")
+@click.option("--lock", default="", metavar="FILE", help="Save everything in this lock, too.")
+@click.option("--map", "mirror_file", default="", metavar="FILE", help="Ask these mirrors instead.")
+@click.option(
+    "--since",
+    default="",
+    metavar="FILE",
+    help="Leave out blobs that this earlier archive had; a list of its digests will do.",
+)
+@click.option(
+    "--volume-size", default="", metavar="SIZE", help="Write FILE.001 and so on, as 4GiB each."
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Bring this file along, such as a trust root; repeatable. The lock, policies and keys "
+    "come anyway.",
+)
+@click.option("--force", is_flag=True, help="Replace an archive that is there.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True)
+@proof_options
+def save(
+    app: App,
+    *,
+    places: tuple[str, ...],
+    path: str,
+    lock: str,
+    mirror_file: str,
+    since: str,
+    volume_size: str,
+    files: tuple[str, ...],
+    force: bool,
+    jobs: int,
+    **options: Any,
+) -> Outcome:
+    """Verify everything, then write it into one archive, an OCI image layout in a tar.
+
+    With each PLACE goes all that belongs to it: platforms, signatures and attestations in every
+    form, and what is attached to those. The same content gives the same bytes. FILE is there when
+    all of it is; an interrupted run goes on where it was. Prints FILE.
+    """
+    trust, each_volume = Trust(**options), volume(volume_size)
+    found = named(places, lock)
+    kept = papers([*files, *([lock] if lock else []), *trust.keys], trust.policies)
+    before = earlier(since) if since else None
+    sources = Sources(app, read_mirrors(mirror_file))
+    with Stream(Path(path), volume=each_volume, replace=force) as out, Transfers(jobs) as transfers:
+        wanted = proven(app, found, sources, trust)
+        with app.console.stage("list") as stage:
+            contents = gather(wanted, transfers, files=kept, earlier=before)
+            stage.say(_listed(contents))
+        with app.console.stage("save") as stage:
+            done = stream(contents, out, jobs=jobs)
+            said = f", {plural(done.kept, 'file')} there already" if done.kept else ""
+            stage.say(f"{plural(done.written, 'file')}, {size(done.written_bytes)}{said}")
+    data = {
+        "archive": {
+            "path": path,
+            "size": out.size,
+            "files": [
+                {"path": str(name), "sha256": digest}
+                for name, digest in zip(out.files, out.checksums, strict=True)
+            ],
+            **_left(contents),
+        },
+        "written": {"count": done.written, "bytes": done.written_bytes},
+        "kept": {"count": done.kept, "bytes": done.kept_bytes},
+        "items": [
+            {"reference": name, "digest": str(plan.root.digest), "contents": plan.kinds}
+            for name, plan in sorted(contents.plans.items())
+        ],
+    }
+    return Outcome(path, data)
+
+
+def _listed(contents: Contents) -> str:
+    left = sum(one.size for one in contents.record.left_out)
+    out = f", {size(left)} left out" if contents.record.since is not None else ""
+    return f"{plural(len(contents.plans), 'item')}, {size(contents.size)}{out}"
+
+
+def _left(contents: Contents) -> dict[str, Any]:
+    if contents.record.since is None:
+        return {}
+    left = contents.record.left_out
+    return {
+        "since": str(contents.record.since),
+        "leftOut": {"count": len(left), "bytes": sum(one.size for one in left)},
+    }
+
+
+@click.argument("path", metavar="ARCHIVE")
+@click.option("--to", "target", required=True, metavar="oci://HOST[/PATH]", help="Where to.")
+@click.option(
+    "--names",
+    type=click.Choice(["full", "path"]),
+    default="full",
+    show_default=True,
+    help="What repositories are called below PATH: with the registry they came from, or without.",
+)
+@click.option("--overwrite", is_flag=True, help="Move tags that stand for something else.")
+@click.option(
+    "--map-out", default="", metavar="FILE", help="Write where everything is, for `pin --map`."
+)
+@click.option(
+    "--write",
+    "writes",
+    multiple=True,
+    metavar="FORM=PATH",
+    help="Write that for those who pull: hosts-toml=DIR, registries-conf=FILE, idms=FILE.",
+)
+@_since_option
+@click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True)
+@proof_options
+def load(
+    app: App,
+    *,
+    path: str,
+    target: str,
+    names: Literal["full", "path"],
+    overwrite: bool,
+    map_out: str,
+    writes: tuple[str, ...],
+    since: str,
+    jobs: int,
+    **options: Any,
+) -> Outcome:
+    """Check and verify everything in an archive, then bring it into a registry, tags last.
+
+    Nothing is written unless every byte of the archive is right and every item proven by your own
+    --policy or --key; what came in the archive is never asked. Run again what was interrupted.
+    Prints what became of each: the outcome, the pinned place, and the name it came by.
+    """
+    trust, targets = Trust(**options), Targets(app)
+    maps = [Writing.parse(text) for text in writes]
+    maps += [Writing(PIN, map_out)] if map_out else []
+    relocation = Relocation(_base(target), names)
+    with archive(path, since) as (files, site), Transfers(jobs) as transfers:
+        items = checked(app, files, site, transfers)
+        found = moves(site, relocation)
+        trusted = policy(trust, [Location(REGISTRY, one.target) for one in found])
+        proofs = proven_items(app, site, items, trust, trusted)
+        forms = [one.files(pairs(found), targets.is_plain) for one in maps]  # before it is too late
+        loads = list(map(Load, found, items, proofs))
+        with app.console.stage("load") as stage:
+            results = Loader(site, relocation, targets.open, transfers, overwrite).run(loads)
+            stage.say(_counted(results))
+    if all(one.outcome in PLACED for one in results):
+        for form in forms:
+            write(form)
+    return _loaded(app, results)
+
+
+def _base(target: str) -> str:
+    scheme, _, rest = target.partition("://")
+    if scheme != REGISTRY or not rest:
+        raise Misuse(f"--to {target}: not a registry", hint="write oci://HOST[:PORT][/PATH]")
+    return rest.rstrip("/")
+
+
+def _counted(results: Sequence[Result]) -> str:
+    sent = sum(one.done.copied_bytes - one.done.mounted_bytes for one in results)
+    said = [f"{count} {word}" for word, count in counts(results).items()]
+    return f"{', '.join(said)}; {size(sent)}"
+
+
+def _loaded(app: App, results: Sequence[Result]) -> Outcome:
+    failures: list[tuple[str, OcipackError]] = [
+        (str(one.item.reference), one.error) for one in results if one.error is not None
+    ]
+    for name, error in failures:
+        app.console.error(f"{name}: {error}", error.hint)
+    rows = (f"{one.outcome:<16}{one.place}  {one.item.reference}" for one in results)
+    return Outcome(
+        "\n".join(map(plain, rows)),
+        {"counts": counts(results), "items": [one.as_dict() for one in results]},
+        Report.of(finding for one in results for finding in one.findings()),
+        code=code(results, ()),
+        failures=failures,
+        checked=[one.place for one in results],
+    )
+
+
+@click.argument("path", metavar="ARCHIVE")
+@_since_option
+@proof_options
+def verify(app: App, *, path: str, since: str, **options: Any) -> Outcome:
+    """Prove that an archive is whole and everything in it signed by keys you trust.
+
+    Every byte is hashed; nothing is asked of any network. Prints what was proven.
+    """
+    trust = Trust(**options)
+    with archive(path, since) as (files, site), Transfers() as transfers:
+        items = checked(app, files, site, transfers)
+        trusted = policy(trust, [Location(LAYOUT, one.item.reference, path) for one in items])
+        proven_items(app, site, items, trust, trusted)
+        if site.left_out and not since:
+            app.console.warn(
+                f"{plural(len(site.left_out), 'blob')} were left out, since the archive "
+                f"{site.record.since} had them; they were not read"
+            )
+        text = "\n".join(str(one.item.reference) for one in items)
+        return Outcome(text, {"archive": whence(site), "items": [described(one) for one in items]})
+
+
+@click.argument("path", metavar="ARCHIVE")
+@click.option("--digests", is_flag=True, help="Print the list that `save --since` takes.")
+def list_(_: App, *, path: str, digests: bool) -> Outcome:
+    """Show what is in an archive: names, sizes, and how many signatures each has.
+
+    Only manifests are read; `verify` hashes everything.
+    """
+    with archive(path) as (_files, site), Transfers() as transfers:
+        items = everything(site, transfers)
+        rows = [
+            f"{plain(str(one.item.reference))}  {size(one.size)}"
+            f"  {plural(len(one.plan.signatures), 'signature')}"
+            f"  {plain(artifact_type(one) or 'index')}"
+            for one in items
+        ]
+        if digests:
+            rows = list(check.listed(check.earlier(site, items)))
+        data = {"archive": whence(site), "items": [described(one) for one in items]}
+    return Outcome("\n".join(rows), data)
+
+
+@click.argument("before", metavar="BEFORE")
+@click.argument("after", metavar="AFTER")
+def diff(_: App, *, before: str, after: str) -> Outcome:
+    """Show what changed from one archive to another: names that came, went or moved, and bytes."""
+    with Transfers() as transfers, archive(before) as (_old, old), archive(after) as (_new, new):
+        found = compare(everything(old, transfers), everything(new, transfers))
+    rows = [f"{one.word:<8}  {plain(one.name)}  {_moved(one)}" for one in found.changes]
+    return Outcome("\n".join(rows), _difference(found), summary=_summary(found))
+
+
+def _moved(one: Change) -> str:
+    if one.word == "attached":
+        return f"+{one.came} -{one.went}"
+    return " → ".join(str(digest) for digest in (one.before, one.after) if digest is not None)
+
+
+def _summary(found: Difference) -> list[tuple[str, str]]:
+    return [
+        ("unchanged", str(found.unchanged)),
+        ("only before", size(found.removed_bytes)),
+        ("only after", size(found.added_bytes)),
+    ]
+
+
+def _difference(found: Difference) -> dict[str, Any]:
+    changes = []
+    for one in found.changes:
+        said: dict[str, Any] = {"name": one.name, "change": one.word}
+        said |= {"before": str(one.before)} if one.before is not None else {}
+        said |= {"after": str(one.after)} if one.after is not None else {}
+        if one.word == "attached":
+            said |= {"came": one.came, "went": one.went}
+        changes.append(said)
+    return {
+        "changes": changes,
+        "unchanged": found.unchanged,
+        "bytes": {"added": found.added_bytes, "removed": found.removed_bytes},
+    }
+
+
+@click.argument("path", metavar="ARCHIVE")
+@click.option(
+    "-o", "--output-dir", "directory", required=True, metavar="DIR", help="Where to write them."
+)
+@click.option("--force", is_flag=True, help="Replace what is in DIR, as a whole.")
+def files(_: App, *, path: str, directory: str, force: bool) -> Outcome:
+    """Take the files out that came with an archive: lock, policies, keys.
+
+    They are copies, and nothing vouches for who wrote them. Prints DIR.
+    """
+    with archive(path) as (_files, site):
+        names = sorted(site.papers)
+        entries = (
+            Entry(name, len(content), executable=False, content=iter([content]))
+            for name in names
+            for content in [site.paper(name)]
+        )
+        write_tree(entries, directory, force=force)
+    return Outcome(directory, {"directory": directory, "files": names})
+
+
+command.add_command(outcome_command(save))
+command.add_command(outcome_command(load))
+command.add_command(outcome_command(verify, connects=False))
+command.add_command(outcome_command(list_, connects=False))
+command.add_command(outcome_command(diff, connects=False))
+command.add_command(outcome_command(files, connects=False))
