@@ -10,11 +10,12 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ocipack.k8s.resource import Resource
 from ocipack.k8s.yaml.documents import join
-from ocipack.report import Finding
+from ocipack.report import Finding, Severity
 from ocipack.validate.objects import finding
 
 PLAINTEXT = "secret-plaintext"
@@ -65,9 +66,14 @@ def undecryptable(resource: Resource) -> Iterator[Finding]:
     """No object carries SOPS ciphertext that a kustomize-controller with a key would leave.
 
     It decrypts objects that are SOPS documents, and in `data` of Secrets whole SOPS files, which
-    it knows by their marks (internal/decryptor, DecryptResource).
+    it knows by their marks (internal/decryptor, DecryptResource). What it would leave is a warning,
+    the rest a note: who delivers it has an excuse, which is needed here as well.
     """
-    return iter(()) if "sops" in resource.value else _ciphertext(resource, files=False)
+    sealed = [*_ciphertext(resource, files=True)]
+    left = [] if not sealed or "sops" in resource.value else [*_ciphertext(resource, files=False)]
+    severity = Severity.WARNING if left else Severity.NOTE
+    for one in left or sealed:
+        yield replace(one, severity=severity)
 
 
 def _ciphertext(resource: Resource, *, files: bool) -> Iterator[Finding]:
@@ -83,7 +89,7 @@ def _ciphertext(resource: Resource, *, files: bool) -> Iterator[Finding]:
                 resource,
                 pointer=pointer,
                 hint="kustomize-controller applies some of these as they are, and says Ready: "
-                "decrypt before packing, or keep the value out of the tree",
+                "decrypt before packing, or ignore this if spec.decryption opens it",
             )
             return
 

@@ -107,7 +107,7 @@ class Judge:
             for rule in self._rules:
                 yield from rule(resource)
             yield from sizes(resource)
-            yield from _UNDECRYPTABLE(resource)
+            yield from confidential.undecryptable(resource)
         yield from objects.duplicates(every)
 
     def _document(self, document: Document, verdict: Verdict, *, odd: bool) -> None:
@@ -156,7 +156,7 @@ class Judge:
         rules = self._rules
         if len(chunk) > _SMALL or b"&" in chunk:
             rules = (*rules, sizes)
-        return (*rules, _UNDECRYPTABLE) if _SOPS in chunk else rules
+        return (*rules, confidential.undecryptable) if _SOPS in chunk else rules
 
     def _resource(
         self, resource: Resource, rules: tuple[Rule, ...], verdict: Verdict
@@ -223,9 +223,6 @@ def _demoted(rule: Rule, severity: Severity, only: str = "") -> Rule:
             yield replace(finding, severity=severity) if milden else finding
 
     return milder
-
-
-_UNDECRYPTABLE: Final = _demoted(confidential.undecryptable, Severity.WARNING)
 
 
 def _retold(resource: Resource, document: Document) -> bool:

@@ -78,7 +78,7 @@ def secret(**values: Any) -> Resource:
 @pytest.mark.parametrize("text", SOPS.values(), ids=SOPS)
 def test_kustomize_controller_decrypts_whole_files_in_data_of_secrets(text: str) -> None:
     encoded = base64.b64encode(text.encode()).decode()
-    assert built(secret(data={"a": encoded})) == []
+    assert built(secret(data={"a": encoded})) == [("secret-ciphertext", "note")]
     assert built(secret(stringData={"a": text})) == [("secret-ciphertext", "warning")]
     assert built(thing("v1", "ConfigMap", data={"a": text})) == [("secret-ciphertext", "warning")]
 
