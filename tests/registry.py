@@ -59,6 +59,7 @@ class Fault:
         gzip      the body is compressed, and says so, whatever was accepted
         stream    as gzip, without saying how long it is
         cut       the connection is reset after `after` bytes of the request's body, which are kept
+        deaf      as cut, with silence instead of a reset
 
     The first `skip` such requests are spared, and so are those after `times` more.
     """
@@ -124,6 +125,7 @@ class Switches:
     token_answer: Mapping[str, Any] | None = None  # what a lying token service says
     token_member: str = "token"
     expires_in: int = 300
+    revoke: str = ""  # the first such request finds its token revoked
     anonymous: str = "pull"  # what a token for nobody may do
     fail_at: int = 0  # this request, counted from 1, and ...
     fail_times: int = 1  # ... so many from there on ...
@@ -239,7 +241,7 @@ class Registry:
                     return Reply(500), "reset"
                 return _error(switches.fail_status, "UNKNOWN", "told to fail"), ""
             for fault in switches.faults:
-                if fault.act != "cut" and fault.hits(seen.line):
+                if fault.act not in {"cut", "deaf"} and fault.hits(seen.line):
                     if fault.status:
                         return Reply(fault.status, dict(fault.headers), fault.body), fault.act
                     if fault.act in {"reset", "silence"}:
@@ -280,6 +282,9 @@ class Registry:
         switches, given = self.switches, seen.headers.get("authorization", "")
         if switches.auth == "basic" and given != self._basic():
             return self._challenge(['Basic realm="here", charset="UTF-8"'])
+        if switches.revoke and re.search(switches.revoke, seen.line):
+            switches.revoke = ""
+            self.tokens.clear()
         if switches.auth == "bearer":
             granted = self.tokens.get(given.removeprefix("Bearer "))
             if granted is None or not set(needs) <= granted:
@@ -561,11 +566,11 @@ class Registry:
 
     # what a connection loses
 
-    def cuts(self, line: str) -> int | None:
-        """How much of a request's body is taken before the connection is reset."""
+    def cuts(self, line: str) -> Fault | None:
+        """Say whether a request's body is not taken to its end."""
         with self.lock:
-            faults = (fault for fault in self.switches.faults if fault.act == "cut")
-            return next((fault.after for fault in faults if fault.hits(line)), None)
+            faults = (fault for fault in self.switches.faults if fault.act in {"cut", "deaf"})
+            return next((fault for fault in faults if fault.hits(line)), None)
 
     def keep(self, seen: Seen, piece: bytes) -> None:
         """Keep what came of a body, as registries do that write while they read."""
@@ -683,9 +688,11 @@ class _Handler(BaseHTTPRequestHandler):
         registry = self.server.registry
         headers = {name.lower(): value for name, value in self.headers.items()}
         seen = Seen(self.command, self.path, headers)
-        after = registry.cuts(seen.line)
-        if after is not None:
-            registry.keep(seen, self.rfile.read(after))
+        fault = registry.cuts(seen.line)
+        if fault is not None:
+            registry.keep(seen, self.rfile.read(fault.after))
+            if fault.act == "deaf":
+                registry.ended.wait(30)
             self._reset()
             return
         length, most = int(headers.get("content-length", 0)), registry.switches.body_max
@@ -746,7 +753,7 @@ class _Handler(BaseHTTPRequestHandler):
         if act == "nodigest":
             headers.pop("Docker-Content-Digest", None)
         if act in {"gzip", "stream"}:
-            body = gzip.compress(body, mtime=0)
+            body = gzip.compress(body, 1, mtime=0)
             headers["Content-Encoding"] = "gzip"
         return body, headers
 

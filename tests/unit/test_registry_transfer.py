@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from content import LAYER, put
-from registry import Fault, Registry
+from registry import Fault, Registry, Switches
 
 from ocipack.errors import IntegrityError, StoreError, Unavailable
 from ocipack.oci.descriptor import Descriptor
@@ -234,7 +234,7 @@ def test_a_blob_that_is_gzip_itself_and_said_to_be_coded(
     server: Registry, opened: Open, origin: MemoryStore
 ) -> None:
     """Storages note the coding of what they keep: what has the blob's length is the blob."""
-    data = gzip.compress(DATA[: 2 * MIB], mtime=0)
+    data = gzip.compress(DATA[: 2 * MIB], 1, mtime=0)
     target = put(origin, data, LAYER)
     store = opened(server)
     store.push(target, origin)
@@ -242,7 +242,7 @@ def test_a_blob_that_is_gzip_itself_and_said_to_be_coded(
     assert whole(opened(server), target) == data
 
 
-@pytest.mark.parametrize("body", [b"", b"plain", gzip.compress(DATA)[:-1]])
+@pytest.mark.parametrize("body", [b"", b"plain", gzip.compress(DATA[:MIB], 1)[:-1]])
 def test_what_is_said_to_be_gzip_and_is_not(
     server: Registry, opened: Open, origin: MemoryStore, body: bytes
 ) -> None:
@@ -257,7 +257,7 @@ def test_what_is_said_to_be_gzip_and_is_not(
 def test_a_small_answer_that_becomes_a_huge_one_is_cut(
     server: Registry, opened: Open, origin: MemoryStore
 ) -> None:
-    bomb = gzip.compress(bytes(64 * MIB))
+    bomb = gzip.compress(bytes(64 * MIB), 1)
     target = stored(server, opened(server), origin)
     server.switches.faults = [Fault("^GET", 200, {"Content-Encoding": "gzip"}, bomb)]
     with pytest.raises(IntegrityError, match=f"more than {4 * MIB} bytes"):
@@ -275,3 +275,295 @@ def test_gzip_is_taken_off_piece_by_piece() -> None:
         assert max(map(len, found)) <= 1000
     with pytest.raises(NotGzip, match="in the middle"):
         list(gunzip([coded[:-1]], 1000))
+
+
+# uploads
+
+
+def cut(at: int, when: str = "^PUT .*uploads", **more: Any) -> Fault:
+    return Fault(when, act="cut", after=at, times=more.pop("times", 1), **more)
+
+
+def sent(server: Registry) -> list[tuple[str, str]]:
+    """Method and Content-Range, or length, of what was sent of blobs."""
+    return [
+        (seen.method, seen.headers.get("content-range") or seen.headers["content-length"])
+        for seen in server.requests
+        if seen.method in {"PATCH", "PUT"}
+    ]
+
+
+def there(server: Registry, target: Descriptor) -> bool:
+    digest = str(target.digest)
+    kept = server.repositories["team/app"].blobs
+    return digest in kept and server.blobs[digest] == DATA[: target.size]
+
+
+def test_an_upload_goes_on_where_it_was_cut(
+    server: Registry, opened: Open, origin: MemoryStore, pauses: list[float]
+) -> None:
+    target = put(origin, DATA, LAYER)
+    server.switches.faults = [cut(3 * MIB), cut(MIB // 2, "^PATCH", times=1)]
+    opened(server).push(target, origin)
+    assert there(server, target)
+    assert sent(server) == [
+        ("PUT", "4194304"),
+        ("PATCH", "3145728-4194303"),
+        ("PATCH", "3670016-4194303"),
+        ("PUT", "0"),
+    ]
+    assert len(server.lines("^POST")) == 1
+    assert len(server.lines("^GET .*uploads")) == 2
+    assert len(pauses) == 2
+
+
+@pytest.mark.parametrize("moving", [True, False])
+@pytest.mark.parametrize("status", [201, 202])
+def test_where_an_upload_goes_on_is_read_from_each_answer(
+    server: Registry, opened: Open, origin: MemoryStore, status: int, *, moving: bool
+) -> None:
+    server.switches.moving, server.switches.patch_status = moving, status
+    target = put(origin, DATA, LAYER)
+    server.switches.faults = [cut(2 * MIB)]
+    opened(server).push(target, origin)
+    assert there(server, target)
+    assert sent(server) == [("PUT", "4194304"), ("PATCH", "2097152-4194303"), ("PUT", "0")]
+
+
+def test_an_upload_that_gets_on_is_not_given_up(
+    server: Registry, opened: Open, origin: MemoryStore, pauses: list[float]
+) -> None:
+    data = DATA + DATA[::-1]
+    target = put(origin, data, LAYER)
+    server.switches.faults = [cut(MIB), cut(MIB, "^PATCH", times=6)]
+    opened(server).push(target, origin)
+    assert server.blobs[str(target.digest)] == data
+    assert len(pauses) == 7, "and four failures in a row would have been the end"
+    assert len(server.received) == 1
+
+
+def test_an_upload_that_does_not_get_on_is_given_up(
+    server: Registry, opened: Open, origin: MemoryStore, pauses: list[float]
+) -> None:
+    server.switches.faults = [cut(2 * MIB), cut(10, "^PATCH", times=100)]
+    with pytest.raises(Unavailable, match="cut"):
+        opened(server).push(put(origin, DATA, LAYER), origin)
+    assert len(pauses) == 4
+
+
+@pytest.mark.parametrize(
+    "switches",
+    [
+        {"status": False},
+        {"patch": False},
+        {"range_header": "0-0"},
+        {"range_header": "nonsense"},
+        {"range_header": "0-99999999"},
+        {"range_header": "0-1048575"},  # less than it holds: the piece does not fit
+    ],
+    ids=str,
+)
+def test_where_an_upload_cannot_go_on_it_is_made_anew(
+    server: Registry, opened: Open, origin: MemoryStore, switches: dict[str, Any]
+) -> None:
+    for name, value in switches.items():
+        setattr(server.switches, name, value)
+    target = put(origin, DATA, LAYER)
+    server.switches.faults = [cut(2 * MIB)]
+    opened(server).push(target, origin)
+    assert there(server, target)
+    assert sent(server)[-1] == ("PUT", "4194304")
+
+
+def test_an_upload_that_was_damaged_on_its_way_is_made_anew(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    """What a registry says that it holds is not believed: it hashes the whole at the end."""
+    target = put(origin, DATA, LAYER)
+    store = opened(server)
+    server.switches.faults = [cut(2 * MIB)]
+
+    def spoil() -> None:
+        (held,) = server.uploads.values()
+        held[0] ^= 1
+
+    origin_fetch = origin.fetch
+
+    class Watching(MemoryStore):
+        def fetch(self, target: Descriptor) -> Iterator[bytes]:
+            if server.uploads and any(server.uploads.values()):
+                spoil()
+            return origin_fetch(target)
+
+    store.push(target, Watching())
+    assert there(server, target)
+    assert sent(server) == [
+        ("PUT", "4194304"),
+        ("PATCH", "2097152-4194303"),
+        ("PUT", "0"),
+        ("PUT", "4194304"),
+    ]
+
+
+def test_an_upload_whose_end_was_lost_is_not_made_again(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    """Nothing mounts here: only asking for the blob shows that it has arrived."""
+    server.switches.mount = False
+    target = put(origin, DATA, LAYER)
+    server.switches.faults = [Fault("^PUT .*uploads", act="lost", times=1)]
+    opened(server).push(target, origin)
+    assert there(server, target)
+    assert len(server.received) == 1
+    assert len(server.lines("^PUT")) == 1
+
+
+def test_a_small_upload_that_is_cut_is_made_anew_without_asking(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    target = put(origin, DATA[:MIB], LAYER)
+    server.switches.faults = [cut(MIB // 2)]
+    opened(server).push(target, origin)
+    assert there(server, target)
+    assert not server.lines("^(GET|HEAD|PATCH)")
+
+
+@pytest.mark.parametrize(
+    ("limit", "pieces"),
+    [(4 * MIB, [4 * MIB, 4 * MIB]), (MIB, [MIB // 2] * 16), (3 * MIB, [MIB // 2] * 16)],
+)
+def test_what_is_too_long_for_a_proxy_is_sent_in_pieces(
+    server: Registry, opened: Open, origin: MemoryStore, limit: int, pieces: list[int]
+) -> None:
+    """`client_max_body_size` of nginx is 1 MiB if nobody says otherwise."""
+    data = DATA + DATA[::-1]
+    server.switches.body_max = limit
+    target = put(origin, data, LAYER)
+    opened(server).push(target, origin)
+    assert server.blobs[str(target.digest)] == data
+    assert max(server.chunks.values(), key=len) == pieces
+
+
+def test_a_registry_with_a_limit_for_pieces_gets_them_so(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    """As GHCR: the whole is too long, and so is a piece of more than 4 MiB."""
+    data = DATA + DATA[::-1] + b"end"
+    server.switches.body_max, server.switches.chunk_max = 5 * MIB, 4 * MIB
+    target = put(origin, data, LAYER)
+    opened(server).push(target, origin)
+    assert max(server.chunks.values(), key=len) == [4 * MIB, 4 * MIB, 3]
+
+
+def test_pieces_are_not_shorter_than_the_registry_wants(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    data = DATA + DATA[::-1] + b"end"
+    server.switches.body_max, server.switches.chunk_min = 7 * MIB, 5 * MIB
+    target = put(origin, data, LAYER)
+    opened(server).push(target, origin)
+    assert max(server.chunks.values(), key=len) == [5 * MIB, 3 * MIB + 3]
+
+
+@pytest.mark.parametrize("said", ["", "x", "-5", "9" * 400])
+def test_a_least_length_that_is_none(
+    server: Registry, opened: Open, origin: MemoryStore, said: str
+) -> None:
+    where = {"Location": "/v2/team/app/blobs/uploads/upload-1", "OCI-Chunk-Min-Length": said}
+    server.uploads["upload-1"], server.chunks["upload-1"] = bytearray(), []
+    server.switches.body_max = 5 * MIB
+    server.switches.faults = [Fault("^POST", 202, where)]
+    target = put(origin, DATA + DATA, LAYER)
+    opened(server).push(target, origin)
+    assert server.chunks["upload-1"] == [4 * MIB] * 2
+
+
+def test_pieces_go_on_where_they_were_cut(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    data = DATA + DATA[::-1]
+    server.switches.body_max = MIB
+    target = put(origin, data, LAYER)
+    server.switches.faults = [cut(100_000, "^PATCH", skip=4)]
+    opened(server).push(target, origin)
+    assert server.blobs[str(target.digest)] == data
+    assert len(server.received) == 1
+    assert len(server.lines("^PATCH")) == 1 + 16 + 1
+
+
+def test_what_is_too_long_in_any_piece_says_so(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    server.switches.body_max = MIB // 4
+    with pytest.raises(StoreError, match="413") as caught:
+        opened(server).push(put(origin, DATA, LAYER), origin)
+    assert "client_max_body_size" in caught.value.hint
+    server.switches.body_max, server.switches.patch = 2 * MIB, False
+    with pytest.raises(StoreError, match=r"PATCH .* 405 UNSUPPORTED"):
+        opened(server).push(put(origin, DATA, LAYER), origin)
+
+
+def test_an_upload_is_sent_on_as_its_registry_says(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    target = put(origin, DATA, LAYER)
+    with Registry(host="127.0.0.2") as storage:
+        storage.uploads["upload-1"], storage.chunks["upload-1"] = bytearray(), []
+        server.switches.redirect_put = storage.url
+        opened(server).push(target, origin)
+        assert storage.blobs[str(target.digest)] == DATA
+    server.switches.redirect_put = server.url
+    with pytest.raises(StoreError, match="more than 3 redirects"):
+        opened(server).push(put(origin, DATA[1:], LAYER), origin)
+
+
+def test_another_host_does_not_send_an_upload_back(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    """It could name anything here, and we would do that with our credentials."""
+    with Registry(host="127.0.0.2") as storage:
+        server.switches.redirect_put = storage.url
+        back = {"Location": f"{server.url}/v2/team/app/manifests/latest"}
+        storage.switches.faults = [Fault("^PUT", 307, back)]
+        with pytest.raises(StoreError, match="sends the upload back to"):
+            opened(server).push(put(origin, b"{}", LAYER), origin)
+    assert not server.lines("manifests")
+
+
+def test_a_repository_that_must_be_created_first(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    """As on ECR and Harbor."""
+    body = b'{"errors":[{"code":"NAME_UNKNOWN","message":"The repository does not exist"}]}'
+    server.switches.faults = [Fault("^POST", 404, {}, body)]
+    with pytest.raises(StoreError, match="404 NAME_UNKNOWN: The repository") as caught:
+        opened(server).push(put(origin, b"x", LAYER), origin)
+    assert "create it there first" in caught.value.hint
+
+
+def test_a_server_that_falls_silent_in_an_upload_that_came_far(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    target = put(origin, DATA, LAYER)
+    server.switches.faults = [Fault("^PUT .*uploads", act="deaf", after=2 * MIB, times=1)]
+    opened(server, idle_timeout=0.3).push(target, origin)
+    assert there(server, target)
+    assert ("PATCH", "2097152-4194303") in sent(server)
+    server.switches.faults = [Fault("^PUT .*uploads", act="silence")]
+    server.requests.clear()
+    with pytest.raises(Unavailable, match="nothing came"):
+        opened(server, idle_timeout=0.3).push(put(origin, DATA[1:], LAYER), origin)
+    assert len(server.lines("^PUT")) == 1
+
+
+def test_a_login_that_ends_in_the_middle_of_an_upload(opened: Open, origin: MemoryStore) -> None:
+    """The token is replaced, and the body is sent once more."""
+    with Registry(Switches(auth="bearer", anonymous="pull,push")) as server:
+        store = opened(server)
+        target = put(origin, DATA, LAYER)
+        server.switches.revoke = "^PUT"
+        store.push(target, origin)
+        assert there(server, target)
+        assert len(server.lines("/token")) == 2
+        assert len(server.lines("^PUT")) == 2
+        assert len(server.lines("^POST /v2/")) == 2
