@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from dataclasses import replace
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ocipack.copy.crew import Crew, Job
     from ocipack.copy.plan import Plan
     from ocipack.oci.descriptor import Descriptor
+    from ocipack.oci.manifest import Manifest
     from ocipack.oci.store import Source, Store
 
 
@@ -79,7 +81,8 @@ class Delivery:
 
     def _push(self, target: Descriptor, source: Source, name: str = "") -> bool:
         mounted = False
-        if isinstance(self._dest, Remote):
+        together = self._plan.attached or not target.is_manifest
+        if isinstance(self._dest, Remote) and together:
             mounted = self._dest.take(target, source, name=name)
         else:
             self._dest.push(target, source)
@@ -148,14 +151,20 @@ class Delivery:
 
     def _attach(self) -> None:
         dest = self._dest
-        if not isinstance(dest, Remote):
-            return
+        if not (isinstance(dest, Remote) and self._plan.attached):
+            return  # pushing has listed them
+        unlisted = {part.target for part in self._plan.missing if part.subject is not None}
         entries: dict[Descriptor, list[Descriptor]] = defaultdict(list)
-        for part in self._plan.missing:
-            if part.subject is not None:
-                entries[part.subject].append(self._plan.manifests[part.target].referrer)
+        for target, found in self._plan.manifests.items():
+            if found.subject is not None and (target in unlisted or self._moves(target)):
+                entries[found.subject.plain].append(_listed(target, found))
         for number, (subject, attached) in enumerate(entries.items()):
             self._job.start(dest.attach, subject, attached)
             if not number:
                 self._job.wait()  # whether there is an API at all is then known to the others
         self._job.wait()
+
+
+def _listed(target: Descriptor, found: Manifest) -> Descriptor:
+    """Describe a referrer as a listing does, by the digest that it was found by."""
+    return replace(target, annotations=found.annotations, artifact_type=found.artifact_type)

@@ -105,15 +105,17 @@ class Part:
 class Plan:
     """What a copy of `root` comes to: made once, before anything is written.
 
-    `parts` holds each once for every place where it is attached, sorted by kind and digest; below
-    a manifest that the destination has, blobs are not listed. `manifests` are those that were
-    read, `present` those that the destination has, `left_out` the entries of indexes that are not
-    wanted, and `standing` what digest tags name at the destination (None: nothing), for those
-    that had to be asked for.
+    With `attached`, what is attached to each manifest belongs to it too. `parts` holds each once
+    for every place where it is attached, sorted by kind and digest; below a manifest that the
+    destination has, blobs are not listed. `manifests` are those that were read, `present` those
+    that the destination has, `left_out` the entries of indexes that are not wanted, and
+    `standing` what digest tags name at the destination (None: nothing), for those that had to be
+    asked for.
     """
 
     source: Source
     root: Descriptor
+    attached: bool
     parts: tuple[Part, ...]
     manifests: Mapping[Descriptor, Manifest] = field(default_factory=dict, hash=False)
     present: frozenset[Digest] = frozenset()

@@ -95,6 +95,7 @@ class Survey:
         return Plan(
             self._source,
             self._root,
+            self._wanted.attached,
             tuple(parts),
             {target: found for target, found in self._manifests.items() if target in taken},
             frozenset(digest for digest, here in self._here.items() if here),

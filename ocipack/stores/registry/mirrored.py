@@ -116,6 +116,10 @@ class MirroredStore(RegistryStore):
         with self._asking(None):
             return super().tags()
 
+    def few_tags(self) -> frozenset[str] | None:
+        """Nothing: what one of several places lists is not all there is."""
+        return None
+
     @contextmanager
     def _reading(self, copy: Copy) -> Iterator[None]:
         """Say of content that is not what it should be whose it is."""

@@ -48,6 +48,11 @@ def following(at: Repository, answer: Answer, raw: bytes, *, accept: str) -> Ite
     raise StoreError(f"{answer.at.what}: more than {PAGES} pages")
 
 
+def has_more(at: Repository, answer: Answer) -> bool:
+    """Whether `answer` is a page that another one follows."""
+    return _next(at.client, answer) is not None
+
+
 def _next(client: Client, answer: Answer) -> Url | None:
     for header in answer.headers("Link"):
         for match in re.finditer(_LINK, header):

@@ -11,7 +11,8 @@ anything): the API must have answered once in this run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,10 +43,20 @@ def fallback_tag(digest: Digest) -> str:
     return f"{digest.algorithm[:32]}-{digest.hex[:64]}"
 
 
-def listing(at: Repository, subject: Digest) -> Iterator[Descriptor]:
-    """List what refers to `subject`, each once, lazily; junk entries are left out."""
+def is_fallback_tag(name: str) -> bool:
+    """Whether `name` is one that lists referrers."""
+    return re.fullmatch(r"sha(256|512)-[0-9a-f]{64}", name) is not None
+
+
+def listing(
+    at: Repository, subject: Digest, *, tags: frozenset[str] | None = None
+) -> Iterator[Descriptor]:
+    """List what refers to `subject`, each once, lazily; junk entries are left out.
+
+    `tags`, if given, are all the tags that there can be of those that list referrers.
+    """
     seen = {subject}
-    for document in _documents(at, subject):
+    for document in _documents(at, subject, tags):
         for raw in document.get("manifests") or ():
             entry = _entry(raw)
             if entry is not None and entry.is_manifest and entry.digest not in seen:
@@ -53,16 +64,27 @@ def listing(at: Repository, subject: Digest) -> Iterator[Descriptor]:
                 yield entry
 
 
-def _documents(at: Repository, subject: Digest) -> Iterator[dict[str, Any]]:
-    if at.client.features.referrers is not False:
-        said = _ask(at, subject)
-        if said.supported:
-            for page in pages.following(at, said.answer, said.raw, accept=INDEX):
-                yield _document(page, said.answer.at.what)
-            return
-    found = _read_tag(at, subject)
+def _documents(
+    at: Repository, subject: Digest, tags: frozenset[str] | None
+) -> Iterator[dict[str, Any]]:
+    said = _asked(at, subject)
+    if said is not None and said.supported:
+        for page in pages.following(at, said.answer, said.raw, accept=INDEX):
+            yield _document(page, said.answer.at.what)
+        return
+    found = _read_tag(at, subject) if tags is None or fallback_tag(subject) in tags else None
     if found is not None:
         yield found
+
+
+def _asked(at: Repository, subject: Digest) -> _Said | None:
+    """Ask the API unless there is none; while that is not known, one thread finds out."""
+    features = at.client.features
+    if features.referrers is None:
+        with at.client.busy("whether there is a referrers API"):
+            if features.referrers is None:
+                return _ask(at, subject)
+    return _ask(at, subject) if features.referrers is not False else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +170,35 @@ def announce(at: Repository, subject: Digest, entry: Descriptor, said: str) -> N
     features = at.client.features
     if features.referrers and said == str(subject):  # (1)
         return
-    if features.referrers is not False:
-        api = _ask(at, subject)
-        if api.supported and (said == str(subject) or _lists(at, api, entry)):  # (2)
-            return
-    with at.client.busy(f"{at.name}:{fallback_tag(subject)}"):
-        _add(at, subject, entry)  # (3)
+    api = _asked(at, subject)
+    known = api is not None and api.supported and said == str(subject)
+    if known or entry.digest in _listed(at, api):  # (2)
+        return
+    _add(at, subject, [entry])  # (3)
 
 
-def _lists(at: Repository, api: _Said, entry: Descriptor) -> bool:
+def attach(at: Repository, subject: Digest, entries: Sequence[Descriptor], *, new: bool) -> None:
+    """See to it that `entries`, just written, are listed, with few requests.
+
+    The API must list them; those that it does not list go into the fallback tag. That is not
+    read before it is written where it is `new`: nobody can have written it.
+    """
+    listed = _listed(at, _asked(at, subject))
+    missing = [entry for entry in entries if entry.digest not in listed]
+    if missing:
+        _add(at, subject, missing, new=new)
+
+
+def _listed(at: Repository, api: _Said | None) -> set[Digest]:
+    """What the API lists; nothing if there is none."""
+    found: set[Digest] = set()
+    if api is None or not api.supported:
+        return found
     for page in pages.following(at, api.answer, api.raw, accept=INDEX):
         document = _document(page, api.answer.at.what)
-        if any(_digest(other) == str(entry.digest) for other in document.get("manifests") or ()):
-            return True
-    return False
+        entries = map(_entry, document.get("manifests") or ())
+        found.update(entry.digest for entry in entries if entry is not None)
+    return found
 
 
 def _digest(raw: object) -> str:
@@ -169,30 +206,32 @@ def _digest(raw: object) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _add(at: Repository, subject: Digest, entry: Descriptor) -> None:
-    """Read, add, write and read again until the entry stays.
+def _add(
+    at: Repository, subject: Digest, entries: Sequence[Descriptor], *, new: bool = False
+) -> None:
+    """Read, add, write and read again until the entries stay; one thread at a time.
 
     Nothing lets us write only if the tag is still what we read, so a writer who read before us
-    and writes after us takes our entry away. Reading again after about twice the time that such a
-    writer needs notices that; what we saw of others' entries is put back with ours.
+    and writes after us takes our entries away. Reading again after about twice the time that such
+    a writer needs notices that; what we saw of others' entries is put back with ours. In a `new`
+    tag there is nothing to read first, nor a writer to wait for.
     """
-    ours = {str(entry.digest): entry.to_dict()}
-    clock, sleep, random = (
-        at.client.patience.monotonic,
-        at.client.patience.sleep,
-        at.client.patience.random,
-    )
-    for _ in range(ROUNDS):
-        began = clock()
-        found = _read_tag(at, subject) or {}
-        entries = {_digest(raw): raw for raw in found.get("manifests") or () if _digest(raw)}
-        if ours.keys() <= entries.keys():
-            return
-        ours = {**entries, **ours}
-        _write_tag(at, subject, found, [ours[key] for key in sorted(ours)])
-        sleep(min((clock() - began) * (2 + random()), _LONGEST_PAUSE))
+    ours = {str(entry.digest): entry.to_dict() for entry in entries}
+    patience = at.client.patience
+    with at.client.busy(f"{at.name}:{fallback_tag(subject)}"):
+        for turn in range(ROUNDS):
+            began, first = patience.monotonic(), new and not turn
+            found = {} if first else _read_tag(at, subject) or {}
+            there = {_digest(raw): raw for raw in found.get("manifests") or () if _digest(raw)}
+            if ours.keys() <= there.keys():
+                return
+            ours = {**there, **ours}
+            _write_tag(at, subject, found, [ours[key] for key in sorted(ours)])
+            if not first:
+                took = patience.monotonic() - began
+                patience.sleep(min(took * (2 + patience.random()), _LONGEST_PAUSE))
     raise StoreError(
-        f"{at.shown}: {entry.digest} does not stay in the list of referrers of {subject} "
+        f"{at.shown}: {entries[0].digest} does not stay in the list of referrers of {subject} "
         f"(tag {fallback_tag(subject)})",
         hint="the registry has no referrers API, and others write that tag at the same time or "
         "the registry does not let it move",

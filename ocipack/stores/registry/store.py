@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import EllipsisType
 
@@ -49,6 +49,8 @@ class RegistryStore:
         self._absent: set[Digest] = set()
         self._new = False
         self._surely_new = False
+        self._empty = False
+        self._lists: frozenset[str] | None = None
 
     def resolve(self, name: str) -> Descriptor:
         """Find the manifest behind a tag or digest; a tag is asked for every time."""
@@ -111,7 +113,7 @@ class RegistryStore:
 
     def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:
         """List what refers to `subject`: by the API, or from the fallback tag without one."""
-        return referrers.listing(self.at, subject.digest)
+        return referrers.listing(self.at, subject.digest, tags=self._lists)
 
     def exists(self, target: Descriptor) -> bool:
         """Whether `target` is here, and of that size."""
@@ -142,14 +144,46 @@ class RegistryStore:
         self.at.client.placed(target.digest, self.at.name)
         return True
 
+    @property
+    def shared(self) -> str:
+        """See Remote: the registry."""
+        return self.at.client.registry
+
     def push(self, target: Descriptor, source: Source) -> None:
         """Take `target` from `source`: a manifest by its digest, a blob by mount or upload."""
         with self.at.client.busy(f"{self.at.name}@{target.digest}"):
             if target.is_manifest:
-                self._push_manifest(target, source)
-            elif not self._is_here(target.digest):
-                upload.push(self.at, target, source, origin=self._origin(target, source))
-        self._seen(target)
+                self._announce(target, *self._put(target, source))
+            else:
+                self._push_blob(target, source)
+            self._seen(target)
+
+    def take(self, target: Descriptor, source: Source, *, name: str = "") -> bool:
+        """See Remote; Misuse if `name` cannot be a tag."""
+        if name and not TAG.fullmatch(name):
+            raise Misuse(f"not a tag: {name[:200]!r}")
+        with self.at.client.busy(f"{self.at.name}@{target.digest}"):
+            mounted = False
+            if target.is_manifest:
+                self._put(target, source, name)
+            else:
+                mounted = self._push_blob(target, source)
+            self._seen(target)
+            return mounted
+
+    def attach(self, subject: Descriptor, entries: Sequence[Descriptor]) -> None:
+        """See Remote."""
+        tag = referrers.fallback_tag(subject.digest)
+        new = self._empty or (self._lists is not None and tag not in self._lists)
+        referrers.attach(self.at, subject.digest, entries, new=new)
+        self._listed(subject.digest)
+
+    def _push_blob(self, target: Descriptor, source: Source) -> bool:
+        if self._is_here(target.digest):
+            return False
+        read = _Read(source)
+        upload.push(self.at, target, read, origin=self._origin(target, source))
+        return not read.asked
 
     def _is_here(self, digest: Digest) -> bool:
         with self._lock:
@@ -166,23 +200,34 @@ class RegistryStore:
         unsure = target.digest not in self._absent
         return self.at.name if unsure and client.features.self_mount else ""
 
-    def _push_manifest(self, target: Descriptor, source: Source) -> None:
+    def _put(self, target: Descriptor, source: Source, name: str = "") -> tuple[Manifest, str]:
+        """Write a manifest, unless it is here and needs no name; what OCI-Subject said."""
         if target.size > MANIFEST_LIMIT:
             raise IntegrityError(
                 f"{target.digest}: {target.size} bytes, and a manifest has at most {MANIFEST_LIMIT}"
             )
         raw = b"".join(target.check(source.fetch(target)))
         manifest = Manifest(raw, target.media_type)
-        subject = manifest.subject
-        said = ""
-        if not self._is_here(target.digest):
-            said = manifests.put(self.at, str(target.digest), manifest)
-            self._memo.add(target.digest, manifest)
-        if subject is not None:
+        _ = manifest.subject  # what is malformed is refused before it is written
+        if not name and self._is_here(target.digest):
+            return manifest, ""
+        said = manifests.put(self.at, name or str(target.digest), manifest)
+        self._memo.add(target.digest, manifest)
+        return manifest, said
+
+    def _announce(self, target: Descriptor, manifest: Manifest, said: str) -> None:
+        if manifest.subject is not None:
             entry = replace(
                 target.plain, annotations=manifest.annotations, artifact_type=manifest.artifact_type
             )
-            referrers.announce(self.at, subject.digest, entry, said)
+            referrers.announce(self.at, manifest.subject.digest, entry, said)
+            self._listed(manifest.subject.digest)
+
+    def _listed(self, subject: Digest) -> None:
+        """Remember that the tag which lists referrers of `subject` may be there now."""
+        with self._lock:
+            if self._lists is not None:
+                self._lists |= {referrers.fallback_tag(subject)}
 
     def tag(
         self, target: Descriptor, name: str, *, was: Digest | EllipsisType | None = ...
@@ -225,6 +270,29 @@ class RegistryStore:
         except NotFound:
             return None
 
+    def few_tags(self) -> frozenset[str] | None:
+        """Every tag, if one request tells; None if the list has several pages.
+
+        A repository that is not there yet has none. From then on tags that list referrers are
+        taken to be those that were in it, and those that were written by this store.
+        """
+        answer, raw = self.at.read(
+            "tags/list", {_OK, _NOT_FOUND}, pages.LISTING_LIMIT, elsewhere=False
+        )
+        if answer.status == _NOT_FOUND:
+            refusal = self.at.refused(answer)
+            if not refusal.is_new_repository:
+                raise NotFound(f"{self.at.shown}: no list of tags ({refusal.said})")
+            found = frozenset[str]()
+        elif pages.has_more(self.at, answer):
+            return None
+        else:
+            found = frozenset(_tags(raw, answer.at.what))
+        with self._lock:
+            self._empty = not found
+            self._lists = frozenset(tag for tag in found if referrers.is_fallback_tag(tag))
+        return found
+
     def tags(self) -> Iterator[str]:
         """Every tag, sorted bytewise; NotFound if the registry knows no such repository."""
         answer, raw = self.at.read("tags/list", {_OK}, pages.LISTING_LIMIT, elsewhere=False)
@@ -234,6 +302,27 @@ class RegistryStore:
             if len(found) > _TAGS:
                 raise StoreError(f"{self.at.shown}: more than {_TAGS} tags")
         return iter(sorted(found))
+
+
+class _Read:
+    """A source that remembers whether it was asked for content."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.asked = False
+
+    def resolve(self, name: str) -> Descriptor:
+        """See Source."""
+        return self._source.resolve(name)
+
+    def fetch(self, target: Descriptor) -> Iterator[bytes]:
+        """See Source."""
+        self.asked = True
+        return self._source.fetch(target)
+
+    def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:
+        """See Source."""
+        return self._source.referrers(subject)
 
 
 def _tags(page: bytes, what: str) -> Iterator[str]:
