@@ -26,6 +26,7 @@ MAY = {
     },
     ("inspect", "ocidir://{site}:v1"): {"dataclasses"},
     ("list", "ocidir://{site}"): {"dataclasses"},
+    ("mirror", "--help"): {"dataclasses", "yaml"},
     ("pack", "{site}"): {"dataclasses", "deflate"},
     ("sign", "ocidir://{site}:v1", "--key", "{keys}/cosign.key"): {
         *("cryptography", "dataclasses", "nacl")

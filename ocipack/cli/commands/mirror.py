@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import posixpath
-import threading
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ocipack.cli.command import App, command as outcome_command
-from ocipack.cli.console import Stage, plain, plural, size
+from ocipack.cli.console import plain, plural, size
 from ocipack.cli.mapping import PIN, Writing, write
 from ocipack.cli.outcome import Outcome
+from ocipack.cli.repositories import Repositories
 from ocipack.cli.trusted import Trust, from_files, proof_options
 from ocipack.copy import Transfers
 from ocipack.errors import Misuse, OcipackError, Rejected
@@ -23,7 +21,7 @@ from ocipack.files.seam import read_bytes
 from ocipack.lock import BYTES as LOCK_BYTES, Lock
 from ocipack.mirror.maps import Pair, pairs
 from ocipack.mirror.model import Mirror, Source
-from ocipack.mirror.plan import Item, Plan, Shard, plan as planned
+from ocipack.mirror.plan import Plan, Shard, plan
 from ocipack.mirror.reader import BYTES, read
 from ocipack.mirror.report import PLACED, Result, code, counts, failed
 from ocipack.mirror.run import How, Mirroring, Prove
@@ -31,7 +29,6 @@ from ocipack.oci.location import REGISTRY, Location
 from ocipack.oci.reference import Reference
 from ocipack.oci.store import Source as Readable
 from ocipack.report import Report
-from ocipack.stores.registry.store import RegistryStore
 from ocipack.trust.policy import Policy
 from ocipack.verify import Exempted, Verified, decide, verify
 
@@ -98,27 +95,18 @@ def mirror(
             f"a {'dry run' if how['dry_run'] else 'part'} does not know the whole map",
             hint="write it in a run for all: where everything is there, it costs little",
         )
-    places = _Places(app)
-    with app.console.stage("plan") as stage:
-        plan = planned(
-            wanted,
-            listing=places.tags,
-            target_listing=lambda repository: places.target(repository).tags(),
-            resolve=lambda reference: places.asked(reference).resolve(reference.name).digest,
-            shard=part,
-        )
-        stage.say(_planned(plan, part))
-    _mapped(maps, pairs(plan.items) if maps else [], places)  # refused before anything moves
-    places.expect(plan.items)
-    with app.console.stage("mirror") as stage, Transfers(jobs) as transfers:
+    with Transfers(jobs) as transfers:
+        places = Repositories(app, transfers)
+        made = _planned(app, wanted, places, part)
+        _mapped(maps, pairs(made.items) if maps else [], places)  # refused before anything moves
         run = Mirroring(transfers, places, How(prove, everything=trust.given, **how))
-        results = _collected(run, plan, places, stage)
+        results = _collected(app, run, made, places)
     there = (one.item for one in results if one.outcome in PLACED)
     write(_mapped(maps, pairs(there) if maps else [], places))
-    return _outcome(app, plan, results, part)
+    return _outcome(app, made, results, part)
 
 
-def _mapped(maps: Iterable[Writing], found: list[Pair], places: _Places) -> dict[Path, str]:
+def _mapped(maps: Iterable[Writing], found: list[Pair], places: Repositories) -> dict[Path, str]:
     files: dict[Path, str] = {}
     for one in maps:
         files |= one.files(found, places.is_plain)
@@ -170,105 +158,62 @@ def _prove(policy: Policy, *, decides: bool) -> Prove:
     return prove
 
 
-@dataclass
-class _Places:
-    """The repositories of a run, each open until the last of its items has ended."""
-
-    app: App
-    open: dict[tuple[str, Reference], RegistryStore] = field(default_factory=dict)
-    left: Counter[Reference] = field(default_factory=Counter)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def source(self, repository: Reference) -> RegistryStore:
-        """A repository to read from."""
-        return self._opened("source", repository)
-
-    def asked(self, repository: Reference) -> RegistryStore:
-        """A repository that is only asked what names are."""
-        return self._opened("asked", repository)
-
-    def target(self, repository: Reference) -> RegistryStore:
-        """A repository to write to."""
-        return self._opened("target", repository)
-
-    def tags(self, repository: Reference) -> Iterable[str]:
-        """The tags of a source."""
-        return self.asked(repository).tags()
-
-    def is_plain(self, registry: str) -> bool:
-        """Whether we speak to a registry without TLS."""
-        store = self.app.registries.store(Reference(registry, "x"), write=False)
-        return store.at.client.base.scheme == "http"
-
-    def expect(self, items: Iterable[Item]) -> None:
-        """Note how many items there are for each repository."""
-        for item in items:
-            self.left.update((item.source.bare, item.target))
-
-    def done(self, item: Item) -> None:
-        """Forget what no other item needs: what is known about thousands is not little."""
-        with self.lock:
-            for repository in (item.source.bare, item.target):
-                self.left[repository] -= 1
-                if self.left[repository] <= 0:
-                    del self.left[repository]
-                    for way in ("source", "asked", "target"):
-                        self.open.pop((way, repository), None)
-
-    def _opened(self, way: str, named: Reference) -> RegistryStore:
-        repository = Reference(named.registry, named.repository)
-        with self.lock:
-            if (way, repository) not in self.open:
-                self.open[way, repository] = self.app.registries.store(
-                    repository, write=way == "target", prefetch=way == "source"
-                )
-            return self.open[way, repository]
+def _planned(app: App, wanted: Mirror, places: Repositories, part: Shard) -> Plan:
+    with app.console.stage("plan") as stage:
+        made = plan(
+            wanted,
+            listing=places.tags,
+            target_listing=places.target_tags,
+            resolve=lambda reference: places.asked(reference).resolve(reference.name).digest,
+            shard=part,
+        )
+        said = plural(len(made.items), "item")
+        if part.count > 1:
+            said += f" of {made.total}, part {part.index} of {part.count}"
+        said += f", {plural(len(made.failed), 'source')} failed" if made.failed else ""
+        stage.say(said)
+    return made
 
 
-def _planned(plan: Plan, part: Shard) -> str:
-    said = plural(len(plan.items), "item")
-    if part.count > 1:
-        said += f" of {plan.total}, part {part.index} of {part.count}"
-    return said + (f", {plural(len(plan.failed), 'source')} failed" if plan.failed else "")
-
-
-def _collected(run: Mirroring, plan: Plan, places: _Places, stage: Stage) -> list[Result]:
+def _collected(app: App, run: Mirroring, made: Plan, places: Repositories) -> list[Result]:
     """Every result, in the order of the plan."""
-    order = {id(item): number for number, item in enumerate(plan.items)}
+    order = {id(item): number for number, item in enumerate(made.items)}
     found: list[Result] = []
-    for result in run.results(plan.items):
-        places.done(result.item)
-        found.append(result)
-        stage.progress(f"{len(found)} of {len(plan.items)}")
-    moved = sum(one.done.copied_bytes - one.done.mounted_bytes for one in found)
-    said = [f"{count} {outcome}" for outcome, count in counts(found).items()]
-    stage.say(", ".join(said) + f"; {size(moved)}" if said else "nothing to do")
+    places.expect((item.source.bare, item.target) for item in made.items)
+    with app.console.stage("mirror") as stage:
+        for result in run.results(made.items):
+            places.done(result.item.source.bare, result.item.target)
+            found.append(result)
+            stage.progress(f"{len(found)} of {len(made.items)}")
+        moved = sum(one.done.copied_bytes - one.done.mounted_bytes for one in found)
+        said = [f"{count} {outcome}" for outcome, count in counts(found).items()]
+        stage.say(", ".join(said) + f"; {size(moved)}" if said else "nothing to do")
     return sorted(found, key=lambda one: order[id(one.item)])
 
 
-def _outcome(app: App, plan: Plan, results: list[Result], part: Shard) -> Outcome:
+def _outcome(app: App, made: Plan, results: list[Result], part: Shard) -> Outcome:
     failures: list[tuple[str, OcipackError]] = [
-        (_name(source), error) for source, error in plan.failed
+        (_name(source), error) for source, error in made.failed
     ]
     failures += [(str(one.item.reference), one.error) for one in results if one.error is not None]
     for name, error in failures:
         said = str(error)
         app.console.error(said if said.startswith(name) else f"{name}: {said}", error.hint)
-    if not plan.total and not failures:
+    if not made.total and not failures:
         raise Rejected("nothing to mirror", hint="no source has anything that is wanted")
     found = [finding for one in results for finding in one.findings()]
     data = {
         "counts": counts(results),
         "items": [one.as_dict() for one in results],
-        "sources": [{"source": _name(source), **failed(error)} for source, error in plan.failed],
+        "sources": [{"source": _name(source), **failed(error)} for source, error in made.failed],
     }
     if part.count > 1:
-        data["shard"] = {"index": part.index, "count": part.count, "total": plan.total}
+        data["shard"] = {"index": part.index, "count": part.count, "total": made.total}
     return Outcome(
         "\n".join(plain(_row(one)) for one in results),
         data,
         Report.of(found),
-        code=code(results, (error for _, error in plan.failed)),
+        code=code(results, (error for _, error in made.failed)),
         failures=failures,
         checked=[one.place for one in results],
     )

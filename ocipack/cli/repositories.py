@@ -1,0 +1,80 @@
+"""The repositories of a run with many items: each opened once, and closed after its last item."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from ocipack.oci.reference import Reference
+
+if TYPE_CHECKING:
+    from ocipack.cli.command import App
+    from ocipack.copy import Transfers
+    from ocipack.stores.registry.store import RegistryStore
+
+Way = Literal["source", "asked", "target"]
+
+
+@dataclass
+class Repositories:
+    """Opens repositories for `ocipack.mirror`; what it lists it tells `transfers`."""
+
+    app: App
+    transfers: Transfers
+    _open: dict[tuple[Way, Reference], RegistryStore] = field(default_factory=dict)
+    _left: Counter[Reference] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def source(self, repository: Reference) -> RegistryStore:
+        """A repository to read from: to resolve a name is to read its manifest."""
+        return self._opened("source", repository)
+
+    def asked(self, repository: Reference) -> RegistryStore:
+        """A repository that is only asked what names are."""
+        return self._opened("asked", repository)
+
+    def target(self, repository: Reference) -> RegistryStore:
+        """A repository to write to."""
+        return self._opened("target", repository)
+
+    def tags(self, repository: Reference) -> Iterator[str]:
+        """The tags of a source; no attached tag is asked for in vain after that."""
+        found = list(self.asked(repository).tags())
+        self.transfers.knows_tags(self.source(repository), found)
+        return iter(found)
+
+    def target_tags(self, repository: Reference) -> Iterator[str]:
+        """The tags of a target."""
+        return self.target(repository).tags()
+
+    def is_plain(self, registry: str) -> bool:
+        """Whether we speak to a registry without TLS."""
+        store = self.app.registries.store(Reference(registry, "x"), write=False)
+        return store.at.client.base.scheme == "http"
+
+    def expect(self, pairs: Iterable[tuple[Reference, Reference]]) -> None:
+        """Note the source and target of every item that is to come."""
+        for pair in pairs:
+            self._left.update(pair)
+
+    def done(self, *pair: Reference) -> None:
+        """Forget what no other item needs: what is known about thousands is not little."""
+        with self._lock:
+            for repository in pair:
+                self._left[repository] -= 1
+                if self._left[repository] <= 0:
+                    del self._left[repository]
+                    for key in [key for key in self._open if key[1] == repository]:
+                        del self._open[key]
+
+    def _opened(self, way: Way, named: Reference) -> RegistryStore:
+        repository = Reference(named.registry, named.repository)
+        with self._lock:
+            if (way, repository) not in self._open:
+                self._open[way, repository] = self.app.registries.store(
+                    repository, write=way == "target", prefetch=way == "source"
+                )
+            return self._open[way, repository]
