@@ -46,6 +46,11 @@ FAULTS: list[tuple[str, str, str]] = [
     (VERIFY + "gather.py", "ATTESTATION if attestations else SIGNATURE", "SIGNATURE"),
     (VERIFY + "gather.py", "if self._signatures:", "if True:"),
     (VERIFY + "gather.py", "if self._attestations:", "if True:"),
+    (
+        VERIFY + "gather.py",
+        'self._reading("referrers"), _listing():',
+        'self._reading("referrers"):',
+    ),
     (VERIFY + "__init__.py", "if question.refusals:  # (20)", "if False:"),
     (VERIFY + "__init__.py", "if not trial.satisfied:", "if False:"),
     (VERIFY + "__init__.py", "if self.settled:", "if self.satisfied:"),

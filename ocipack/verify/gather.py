@@ -156,7 +156,7 @@ class Search:
     def _listed(self) -> list[Descriptor]:
         """The referrers as listed, each once, those that look like signatures first."""
         found: dict[Descriptor, Descriptor] = {}
-        with self._reading("referrers"):
+        with self._reading("referrers"), _listing():
             for listed in self._source.referrers(self._subject):
                 if listed.digest == self._subject.digest:
                     continue  # some registries answer the fallback tag with the subject itself
@@ -205,3 +205,12 @@ class Search:
 
     def _note(self, place: str, message: str) -> None:
         self.findings.append(Finding("signature-place", message, Severity.NOTE, subject=place))
+
+
+@contextmanager
+def _listing() -> Iterator[None]:
+    """A list that cannot be understood says nothing, least of all that it is empty."""
+    try:
+        yield
+    except IntegrityError as e:
+        raise StoreError(str(e), hint=e.hint) from e

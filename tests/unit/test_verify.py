@@ -555,6 +555,17 @@ def test_unreadable_places_make_it_unknown_but_no_veto(what: str, error: StoreEr
     assert any(f.rule == "signature-unread" for f in report.findings) == read_it
 
 
+def test_a_listing_that_is_none_is_no_empty_one() -> None:
+    """It could have named the signature: nobody decides on what cannot be understood."""
+    world = World()
+    world.store.broken["referrers"] = IntegrityError("not a listing of referrers")
+    with pytest.raises(StoreError, match="not a listing of referrers") as caught:
+        ask(world)
+    assert caught.value.exit_code == 3
+    world.layer()
+    assert ask(world).report.ok
+
+
 @pytest.mark.parametrize("error", [Denied("no"), Unavailable("later")])
 def test_an_unreadable_sig_tag_makes_it_unknown(error: StoreError) -> None:
     world = World()
