@@ -49,8 +49,17 @@ class Building:
         self._timeout = timeout
         self._jobs = jobs
 
-    def build(self, directory: Directory, judge: Judge, ignored: tuple[str, ...]) -> Built:
-        """Build the roots of `directory` and judge what they give; one that fails is a failure."""
+    def build(
+        self,
+        directory: Directory,
+        judge: Judge,
+        ignored: tuple[str, ...],
+        only: tuple[str, ...] = (),
+    ) -> Built:
+        """Build the roots of `directory` and judge what they give; one that fails is a failure.
+
+        `only` are the directories to build, if it is said which.
+        """
         found = directory.roots
         assert found is not None  # the caller chose those that have some
         made = Built(components=[directory.prefix + (one or ".") for one in found.components])
@@ -63,8 +72,11 @@ class Building:
             _explain(made, directory, e)
             return made
         tracer = Tracer(seen.tree.files, lambda name: (top / name).read_bytes())
-        findings = [*found.report.findings, *seen.report.findings]
-        for root, result in zip(found.build, self._all(found.build, top, seen.tree), strict=True):
+        findings = [*seen.report.findings]
+        if not only:  # else each root reports what it reaches
+            findings += found.report.findings
+        wanted = only or found.build
+        for root, result in zip(wanted, self._all(wanted, top, seen.tree), strict=True):
             name = root or "."
             if isinstance(result, OcipackError):
                 made.failures.append((directory.prefix + name, result))

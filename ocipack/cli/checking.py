@@ -34,8 +34,9 @@ from ocipack.report import Report
 from ocipack.tools.kustomize import PROGRAMS, TIMEOUT, Kustomize, Program
 from ocipack.tree import ignore, unarchive
 from ocipack.tree.tree import Entry
-from ocipack.validate.check import across, schemas_for, validate
+from ocipack.validate.check import schemas_for, validate
 from ocipack.validate.trace import traced
+from ocipack.validate.versions import across
 
 if TYPE_CHECKING:
     from ocipack.project import Part
@@ -108,11 +109,10 @@ class Checking:
 
     def of(self, found: Selected, part: Part) -> Checking:
         """How an artifact of a project is checked: flags win, and `--crd` adds to its own."""
-        own = [one if one.startswith("oci://") else found.beside(one) for one in part.crds]
         return replace(
             self,
             kubernetes=() if self.kubernetes_version else part.kubernetes,
-            crds=(*own, *self.crds),
+            crds=(*map(found.crd, part.crds), *self.crds),
             require_schema=self.require_schema or found.project.require_schema,
             roots=self.roots or part.render,
         )

@@ -121,6 +121,10 @@ class Selected:
             raise Misuse(f"{printable(found)}: leads out of the directory of the project file")
         return found
 
+    def crd(self, text: str) -> str:
+        """One of the project's `crds` as `--crd` would name it."""
+        return text if text.startswith("oci://") else self.beside(text)
+
     def top(self, part: Part) -> str:
         """The directory that becomes the artifact; Misuse if a link stands on the way to it."""
         if not part.root:

@@ -84,6 +84,15 @@ class Gathering:
                 found.failures.append((path, e))
         return found
 
+    def below(self, path: str, prefix: str) -> Gathered:
+        """Look at one directory, whose files get a `prefix` that says where it is."""
+        found = Gathered()
+        try:
+            self._directory(path, prefix, listing(path), found)
+        except OcipackError as e:
+            found.failures.append((path, e))
+        return found
+
     def _stream(self) -> Source:
         if sys.stdin.isatty():
             raise Misuse("`-` reads manifests from standard input, which is a terminal")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from ocipack.k8s.resource import Resource
@@ -49,25 +48,6 @@ def validate(
     found = list(resources)
     known.learn(found)
     return Report.of(_findings(found, known, allow_tags=allow_tags))
-
-
-def across(reports: Mapping[str, Report]) -> Report:
-    """One report of those about several versions of Kubernetes.
-
-    What is not found for all of them says for which it is.
-    """
-    if len(reports) == 1:
-        return next(iter(reports.values()))
-    found: dict[Finding, list[str]] = {}
-    for version, report in reports.items():
-        for finding in report.findings:
-            found.setdefault(finding, []).append(version)
-    return Report.of(
-        finding
-        if len(versions) == len(reports)
-        else replace(finding, message=f"{finding.message} (Kubernetes {', '.join(versions)})")
-        for finding, versions in found.items()
-    )
 
 
 def _findings(

@@ -614,3 +614,55 @@ def test_an_expired_ignore_is_said_of_a_refused_tree(fleet: Path, ocipack: Run, 
             assert code == 1
             assert err.count("[ignore-expired]") == 1
             assert err.count("error[image-digest]") == 1
+
+
+def test_validate_judges_artifacts_as_the_trees_that_they_will_be(
+    fleet: Path, ocipack: Run
+) -> None:
+    (fleet / "docs").mkdir()
+    (fleet / "docs/example.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: 1}\n")
+    code, out, err = ocipack("validate", str(fleet), "--output", "json")
+    said = json.loads(out)
+    assert (code, said["objects"]) == (0, 3), err
+    assert said["roots"] == ["infra/.", "tenants/a/.", "tenants/b/."]
+    (fleet / "tenants/a/kustomization.yaml").write_text("resources: [map.yaml, ../b]\n")
+    code, _, err = ocipack("validate", str(fleet))
+    assert code == 1
+    assert "tenants/a/kustomization.yaml:1:23: error[kustomization-outside]" in err
+    assert ocipack("validate", str(fleet), "--artifact", "tenant-b")[0] == 0
+    assert ocipack("validate", str(fleet / "docs"))[0] == 1, "a directory without a project file"
+    assert ocipack("validate", str(fleet), "--artifact", "x")[0] == 2
+
+
+def test_validate_knows_what_the_file_says(fleet: Path, ocipack: Run) -> None:
+    (fleet / "infra/map.yaml").write_text(
+        "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\n"
+        "metadata: {name: x, namespace: default}\n"
+        "spec: {minAvailable: 1, selector: {matchLabels: {a: b}}}\n"
+    )
+    (fleet / "infra/bad.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n")
+
+    def validated(text: str, *more: str) -> tuple[int, str]:
+        (fleet / "ocipack.yaml").write_text(HEAD + text)
+        code, _, err = ocipack("validate", str(fleet), *more)
+        return code, err
+
+    part = "artifacts: [{name: infra, root: infra, ignore: [bad.yaml], kubernetes: %s}]\n"
+    code, err = validated(part % "['1.25', '1.24']".replace("1.24", "1.26"))
+    assert (code, err.count("error[api-removed]")) == (1, 1)
+    code, err = validated(part % '"1.25"', "--kubernetes-version", "1.30")
+    assert "(Kubernetes" not in err
+    code, err = validated("ignore: [bad.yaml, /tenants/]\nkubernetes: '1.30'\n")
+    assert (code, err.count("error[")) == (1, 1)
+    code, err = validated("ignore: [/tenants/]\nkubernetes: '1.30'\n")
+    assert err.count("error[") == 2
+
+
+def test_validate_builds_the_directories_that_the_file_names(fleet: Path, ocipack: Run) -> None:
+    manifest(fleet / "infra/prod", "prod")
+    manifest(fleet / "infra/dev", "dev")
+    (fleet / "infra/dev/kustomization.yaml").write_text("resources: [map.yaml, missing.yaml]\n")
+    for text, code in (("", 1), (", render: [prod]", 0)):
+        part = f"artifacts: [{{name: infra, root: infra{text}}}]\n"
+        (fleet / "ocipack.yaml").write_text(HEAD + part)
+        assert ocipack("validate", str(fleet))[0] == code

@@ -30,8 +30,8 @@ from ocipack.project.reader import read
 from ocipack.report import Finding, Report
 from ocipack.sign import BINDABLE, Form
 from ocipack.stores.http.gate import Gate
-from ocipack.validate.check import across
 from ocipack.validate.ignores import Ignores, stale
+from ocipack.validate.versions import across
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCHEMA = jsonschema_rs.validator_for(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,17 @@ import click
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.console import plural
 from ocipack.cli.definitions import Target, given, target_options
+from ocipack.cli.judged import Group, Judged, together
 from ocipack.cli.outcome import Outcome
-from ocipack.cli.projects import has_project, project_option, read_project, settled
+from ocipack.cli.projects import (
+    Selected,
+    artifact_option,
+    has_project,
+    project_option,
+    read_project,
+    selected,
+    settled,
+)
 from ocipack.cli.reading import Gathered, Gathering
 from ocipack.errors import Misuse, OcipackError
 from ocipack.files.entries import Entries
@@ -45,6 +53,7 @@ _GARBAGE = 100_000
 
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @target_options
+@artifact_option
 @project_option
 @click.option(
     "--dialect",
@@ -102,19 +111,43 @@ def validate(app: App, *, paths: tuple[str, ...], **options: Any) -> Outcome:
     """Check manifests as the API server and Flux will read them.
 
     PATH is a file, a directory, or - for standard input. In a directory, what kustomizations
-    build is judged as it is built, and every other manifest as it stands there. Nothing is
-    fetched. Exits with 1 if an object is wrong or there is none, 2 if a path is not there, 3 if
+    build is judged as it is built, and every other manifest as it stands there; if its
+    ocipack.yaml lists artifacts, each of them as the tree that it will be. Nothing is fetched.
+    Exits with 1 if an object is wrong or there is none, 2 if a path is not there, 3 if
     something could not be read.
     """
     gc.freeze()
     gc.set_threshold(_GARBAGE)  # values of documents hold no cycles
     target = Target.pop(options)
     how = _How(**options)
+    app.base = paths[0] if len(paths) == 1 and os.path.isdir(paths[0]) else ""  # noqa: PTH112 - start-up
     with ExitStack() as stack:
         workspace = cache(partial(_workspace, stack))
-        found = Gathering(workspace, how.ignored, how.render).gather(paths)
-        app.base = paths[0] if len(paths) == 1 and found.directories else ""
-        return _Validate(app, workspace, target, how).outcome(found)
+        gathering = Gathering(workspace, how.ignored, how.render)
+        if not (how.artifacts or has_project(how.project, app.base)):
+            group = Group(gathering.gather(paths), (target.kubernetes_version,), target.crds)
+            return _Validate(app, workspace, target, how, None).outcome([group])
+        found = selected(app, app.base, how.project, how.artifacts)
+        groups = list(_groups(app, found, gathering, paths, target))
+        required = target.require_schema or found.project.require_schema
+        target = replace(target, require_schema=required)
+        return _Validate(app, workspace, target, how, found).outcome(groups)
+
+
+def _groups(
+    app: App, found: Selected, gathering: Gathering, paths: tuple[str, ...], target: Target
+) -> Iterator[Group]:
+    """What a project says is judged together: each artifact as the tree that it will be."""
+    for part in found.artifacts:
+        versions = (target.kubernetes_version,) if target.kubernetes_version else part.kubernetes
+        crds = (*map(found.crd, part.crds), *target.crds)
+        ignored = (*(part.ignore if app.base else ()), *gathering.ignored)
+        ready = replace(gathering, ignored=ignored)
+        listed = found.listed and bool(app.base)
+        gathered = ready.below(found.top(part), part.prefix) if listed else ready.gather(paths)
+        yield Group(gathered, versions or ("",), crds, ignored, part.render)
+        if not listed:
+            return
 
 
 def _workspace(stack: ExitStack) -> Workspace:
@@ -137,6 +170,7 @@ class _How:
     cache: str | None
     jobs: int | None
     project: str
+    artifacts: tuple[str, ...]
 
     @property
     def processes(self) -> int:
@@ -148,58 +182,71 @@ class _Validate:
     """One run of the command, once it is known what to look at."""
 
     def __init__(
-        self, app: App, workspace: Callable[[], Workspace], target: Target, how: _How
+        self,
+        app: App,
+        workspace: Callable[[], Workspace],
+        target: Target,
+        how: _How,
+        found: Selected | None,
     ) -> None:
         self._app, self._workspace, self._target, self._how = app, workspace, target, how
-        said = has_project(how.project, app.base)
-        self._project = read_project(how.project, app.base) if said else None
-        self._given = given(app, target.crds)
+        self._selected = found
+        self._given = cache(partial(given, app))
 
-    def outcome(self, found: Gathered) -> Outcome:
-        """Judge what was gathered, raw and built."""
-        run = self._run()
-        whole = run.judge(found.sources)
-        built = self._built(found, run)
-        findings = [*found.findings, *whole.findings, *(f for one in built for f in one.findings)]
-        failures = [*found.failures, *(f for one in built for f in one.failures)]
-        objects = whole.objects + sum(one.objects for one in built)
-        if not objects and not failures and Report.of(findings).ok:
-            findings.append(_nothing(found, whole))
-        report = self._settled(Report.of(findings), found, whole)
+    def outcome(self, groups: list[Group]) -> Outcome:
+        """Judge what was gathered, raw and built, for each version of Kubernetes."""
+        judged, report = together(
+            {version: self._judged(group, version) for version in group.versions}
+            for group in groups
+        )
+        failures = judged.failures
+        if not judged.objects and not failures and report.ok:
+            report += Report.of([_nothing(judged.found, judged.whole)])
+        report = self._settled(report, judged)
         for name, error in failures:
             said = str(error) if name in str(error) else f"{name}: {error}"
             self._app.console.error(said, error.hint)
         return Outcome(
-            data=_data(found, whole, built),
+            data=_data(judged),
             report=report,
             code=_code(report, failures),
-            summary=_summary(report, found, whole, built),
+            summary=_summary(report, judged),
             failures=failures,
-            checked=[*whole.subjects, *(name for one in built for name in one.subjects)],
+            checked=[
+                *judged.whole.subjects,
+                *(name for one in judged.built for name in one.subjects),
+            ],
         )
 
-    def _settled(self, report: Report, found: Gathered, whole: Validation) -> Report:
+    def _judged(self, group: Group, version: str) -> Judged:
+        run = self._run(group, version)
+        whole = run.judge(group.found.sources)
+        return Judged(group.found, whole, self._built(group, run))
+
+    def _settled(self, report: Report, judged: Judged) -> Report:
         """The report after the ignores of the project, and of comments."""
+        found, whole, chosen = judged.found, judged.whole, self._selected
         files = {
             one.prefix + name: path for one in found.directories for name, path in one.files.items()
         }
         built = [name for name in files if name.rpartition("/")[2] in KUSTOMIZATIONS]
         names = [name for name in (*whole.excusing, *built) if name.endswith(SUFFIXES)]
         how = self._how
-        if self._project is None and not names:
+        if chosen is None and not names:
             return report
+        whole_tree = bool(found.directories) and (chosen is None or chosen.whole)
         return settled(
             report,
-            self._project or read_project("", self._app.base),
+            chosen.project if chosen else read_project("", self._app.base),
             names,
             lambda name: b"".join(reader(files.get(name, name))()),
-            whole=bool(found.directories) and how.render and not (how.skip or found.failures),
+            whole=whole_tree and how.render and not (how.skip or found.failures),
         )
 
-    def _run(self) -> Run:
+    def _run(self, group: Group, version: str) -> Run:
         how, target = self._how, self._target
         options = Options(
-            target.kubernetes_version,
+            version,
             Dialect(how.dialect),
             require_schema=target.require_schema,
             skip=_kinds(how.skip),
@@ -207,16 +254,19 @@ class _Validate:
         kept = Entries(how.cache) if how.cache else None
         return Run(
             options,
-            self._engine,
+            partial(self._engine, group.crds),
             self._spread,
             cache=Cache(kept.load, kept.save) if kept else None,
-            given=[one.digest for one in self._given],
+            given=[one.digest for one in self._given(group.crds)],
         )
 
-    def _engine(self, options: Options, looks: list[Look]) -> tuple[Judge, list[Resource]]:
+    def _engine(
+        self, crds: tuple[str, ...], options: Options, looks: list[Look]
+    ) -> tuple[Judge, list[Resource]]:
         from ocipack.validate.engine import engine  # noqa: PLC0415 - not for what is unchanged
 
-        return engine(lambda: [one for found in self._given for one in found.definitions()])(
+        known = self._given(crds)
+        return engine(lambda: [one for found in known for one in found.definitions()])(
             options, looks
         )
 
@@ -235,9 +285,9 @@ class _Validate:
         meanwhile()
         yield from map(work, tasks)
 
-    def _built(self, found: Gathered, run: Run) -> list[Built]:
+    def _built(self, group: Group, run: Run) -> list[Built]:
         """What kustomize builds in the directories, and what is wrong with it."""
-        if not any(one.roots for one in found.directories):
+        if not any(one.roots for one in group.found.directories):
             return []
         from ocipack.cli.building import Building  # noqa: PLC0415 - only where something is built
 
@@ -245,8 +295,8 @@ class _Validate:
         judge, _ = run.engine()
         building = Building(self._workspace(), how.renderer, how.render_timeout, how.processes)
         return [
-            building.build(one, judge, how.ignored)
-            for one in found.directories
+            building.build(one, judge, group.ignored, group.render)
+            for one in group.found.directories
             if one.roots is not None
         ]
 
@@ -284,36 +334,32 @@ def _code(report: Report, failures: list[tuple[str, OcipackError]]) -> int:
     return 3 if errors or kinds else 0
 
 
-def _data(found: Gathered, whole: Validation, built: list[Built]) -> dict[str, Any]:
+def _data(judged: Judged) -> dict[str, Any]:
     """The members of the JSON form."""
+    found, whole, built = judged.found, judged.whole, judged.built
     return {
         "files": whole.files,
         "documents": whole.documents,
-        "objects": whole.objects + sum(one.objects for one in built),
+        "objects": judged.objects,
         "cached": whole.cached,
         "roots": [root for one in built for root in one.roots],
         "components": [root for one in built for root in one.components],
         "skipped": dict(sorted(found.skipped.items())),
         "empty": whole.empty,
         "notManifests": whole.other,
-        "withoutSchema": dict(sorted(_missing(whole, built).items())),
+        "withoutSchema": dict(sorted(judged.missing.items())),
     }
 
 
-def _missing(whole: Validation, built: list[Built]) -> Counter[str]:
-    return sum((one.missing for one in built), whole.missing)
-
-
-def _summary(
-    report: Report, found: Gathered, whole: Validation, built: list[Built]
-) -> list[tuple[str, str]]:
+def _summary(report: Report, judged: Judged) -> list[tuple[str, str]]:
     """The table for people."""
+    found, whole, built = judged.found, judged.whole, judged.built
     errors, warnings = (report.count(s) for s in (Severity.ERROR, Severity.WARNING))
     raw = f"{plural(whole.objects, 'object')} in {plural(whole.files, 'file')}"
     rendered = sum(one.objects for one in built)
     roots = sum(len(one.roots) for one in built)
     left = [*found.skipped, *whole.other, *whole.empty]
-    missing = _missing(whole, built)
+    missing = judged.missing
     kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(missing.items())[:5])
     more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""  # noqa: PLR2004 - as above
     return [
