@@ -5,7 +5,7 @@ PIP     = -m pip --quiet --disable-pip-version-check
 UV     ?= uv
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
-.PHONY: help demo test lint unit locks docs mutants bench clean
+.PHONY: help demo test lint unit locks docs mutants bench flux clean
 help: ## show this
 	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' $(MAKEFILE_LIST)
 
@@ -33,6 +33,9 @@ mutants: $(VENV)/test/ready ## plant every fault of tests/mutants.py and see a t
 
 bench: $(VENV)/test/ready ## compare with the peers of tests/interop/peers.sh; ARGS names works
 	$(VENV)/test/bin/python benchmarks/run.py $(ARGS)
+
+flux: $(VENV)/test/ready ## let a real Flux apply examples/fleet, and refuse what is forged (see tests/interop/real_flux.py)
+	OCIPACK_INTEROP=required $(VENV)/test/bin/pytest -q tests/interop/real_flux.py $(ARGS)
 
 # A virtual environment holds exactly what its lock names, and the wheel built from this tree; the
 # wheel is made again whenever a source file is newer.

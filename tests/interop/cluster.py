@@ -26,7 +26,7 @@ CONTROLLERS = ("source-controller", "kustomize-controller")
 VERSION = "v1.9.3"
 """Of both controllers, whose CustomResourceDefinitions come with their modules."""
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds that anything may take until it is as it should be."""
 
 _KUBECONFIG = """\
@@ -77,6 +77,11 @@ class Cluster:
             self.kubectl("get", kind, *(name,) * bool(name), *where, "-o", "json")
         )
         return found
+
+    def has(self, kind: str, name: str, namespace: str) -> bool:
+        """Whether there is such an object."""
+        listed = self.kubectl("get", kind, "-n", namespace, "-o", "name").split()
+        return any(one.endswith(f"/{name}") for one in listed)
 
     def condition(self, kind: str, name: str, type_: str) -> dict[str, str]:
         """A condition of an object as it is now; empty if there is none for this generation."""

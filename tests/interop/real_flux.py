@@ -9,22 +9,30 @@ needed; etcd is Debian's etcd-server.
 
 from __future__ import annotations
 
+import base64
 import io
 import json
+import shutil
 import tarfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from interop import servers
-from interop.cluster import NAMESPACE, Cluster, cluster
+from interop.cluster import NAMESPACE, Cluster, cluster, definitions
 from interop.peers import Desk
 from interop.wire import INDEX, MANIFEST, Repository, digest
 
 FLUX_LAYER = "application/vnd.cncf.flux.content.v1.tar+gzip"
 MODES = ("extract", "copy")
-SHOP = Path(__file__).parents[2] / "examples" / "shop"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FLEET = EXAMPLES / "fleet"
+TENANTS = FLEET / "tenants"
+AGE = EXAMPLES.parent / "keys-example" / "fleet.agekey"
+HELM = ("helm-controller", "v1.6.1")
 
 
 @pytest.fixture(scope="session")
@@ -79,10 +87,8 @@ def ship(desk: Desk, folder: Path, place: str, key: str, *more: str) -> str:
 
 @pytest.fixture
 def shipped(desk: Desk, repository: Repository, keys: dict[str, str]) -> str:
-    """The digest of the shop, signed in both forms by alice under the tag `stable`."""
-    return ship(
-        desk, SHOP, f"{repository.place}:stable", keys["alice"], "--root", "overlays/production"
-    )
+    """The digest of the fleet's tenants, signed in both forms by alice under the tag `stable`."""
+    return ship(desk, TENANTS, f"{repository.place}:stable", keys["alice"])
 
 
 def accepted(flux: Cluster, name: str) -> dict[str, Any]:
@@ -104,8 +110,7 @@ def refused(flux: Cluster, name: str) -> dict[str, str]:
 def test_each_form_of_signature_is_verified(
     flux: Cluster, desk: Desk, repository: Repository, keys: dict[str, str], form: str
 ) -> None:
-    more = ("--root", "overlays/production", "--format", form)
-    made = ship(desk, SHOP, f"{repository.place}:stable", keys["alice"], *more)
+    made = ship(desk, TENANTS, f"{repository.place}:stable", keys["alice"], "--format", form)
     name = name_of(repository)
     flux.apply(secret(name, keys["alice"]), source(name, repository, "stable", name))
     found = accepted(flux, name)
@@ -134,12 +139,12 @@ def test_signed_by_another(
     assert refused(flux, name)["reason"] == "VerificationError"
 
 
-def swapped(repository: Repository) -> str:
-    """Let `stable` name a manifest with another layer; its digest."""
-    document = repository.manifest("stable")
+def swapped(repository: Repository, tag: str = "stable") -> str:
+    """Let the tag name a manifest with another layer; its digest."""
+    document = repository.manifest(tag)
     layer = repository.put_blob(repository.blob(document["layers"][0]["digest"]) + b"\0")
     document["layers"][0] |= layer
-    return repository.put_manifest(document, "stable")
+    return repository.put_manifest(document, tag)
 
 
 def replay_bundles(repository: Repository, shipped: str, other: str) -> None:
@@ -207,6 +212,7 @@ def test_another_layer_under_the_legacy_signature_of_the_old_one(
 
 
 def test_other_bytes_under_the_digest_of_the_layer(
+    request: pytest.FixtureRequest,
     flux: Cluster,
     server: servers.Server,
     storage: Path,
@@ -225,7 +231,9 @@ def test_other_bytes_under_the_digest_of_the_layer(
     name = name_of(repository)
     layer = repository.manifest("stable")["layers"][0]["digest"].removeprefix("sha256:")
     path = storage / f"docker/registry/v2/blobs/sha256/{layer[:2]}/{layer}/data"
-    path.write_bytes(foreign(path.stat().st_size))
+    true = path.read_bytes()
+    request.addfinalizer(lambda: path.write_bytes(true))  # other repositories share it
+    path.write_bytes(foreign(len(true)))
     assert digest(path.read_bytes()) != f"sha256:{layer}"
 
     extracted, copied = (source(f"{name}-{how}", repository, "stable", name) for how in MODES)
@@ -255,3 +263,110 @@ def referrers(repository: Repository, subject: str) -> list[dict[str, Any]]:
     if status != 200:
         body = repository.raw(subject.replace(":", "-")) or b"{}"
     return [repository.manifest(one["digest"]) for one in json.loads(body)["manifests"]]
+
+
+KUSTOMIZATION = "kustomization.kustomize.toolkit.fluxcd.io"
+READY = (
+    "fleet",
+    "crds-platform",
+    "crds-vendored",
+    "security",
+    "secrets",
+    "nodes",
+    "tenant-juniper",
+    "tenant-orchid",
+)
+"""Kustomizations that need no other controllers than these."""
+
+APPLIED = (
+    ("deployment", "podinfo", "web"),
+    ("deployment", "umami", "data"),
+    ("helmrelease", "cert-manager", "cert-manager"),
+)
+"""What waits for controllers that are not there, from three more Kustomizations."""
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, keys: dict[str, str]) -> Path:
+    """A copy of the fleet that trusts alice's key, not the example one."""
+    folder = tmp_path / "fleet"
+    shutil.copytree(FLEET, folder)
+    shutil.copy(f"{keys['alice']}.pub", folder / "policies" / "fleet.pub")
+    return folder
+
+
+def deliver(desk: Desk, fleet: Path, repository: Repository, key: str) -> dict[str, str]:
+    """Ship what the dev cluster gets; digests by the name of the repository below the fleet's."""
+    to = ("--environment", "dev", "--to", repository.place)
+    printed = desk.ocipack("ship", str(fleet), *to, "--key", f"{key}.key").expect()
+    places = [line.removeprefix(f"{repository.place}/") for line in printed.splitlines()]
+    return dict(place.split(":dev@") for place in places)
+
+
+def bootstrap(fleet: Path, repository: Repository) -> list[dict[str, Any]]:
+    """What the cluster gets by hand, for a registry on loopback without TLS."""
+    text = (fleet / "bootstrap.yaml").read_text().replace("${CLUSTER}", "dev")
+    made: list[dict[str, Any]] = list(yaml.safe_load_all(text))
+    local = f"oci://{repository}"
+    for one in made:
+        if one["kind"] == "OCIRepository":
+            one["spec"]["url"] = one["spec"]["url"].replace(
+                "oci://registry.example.com/fleet", local
+            )
+            one["spec"]["insecure"] = True
+        else:
+            one["spec"]["patches"] = [
+                {"target": {"kind": "OCIRepository", "name": name}, "patch": json.dumps(patch)}
+                for name in ("infra", "tenants")
+                for patch in [
+                    [
+                        {"op": "replace", "path": "/spec/url", "value": f"{local}/{name}"},
+                        {"op": "add", "path": "/spec/insecure", "value": True},
+                    ]
+                ]
+            ]
+    return made
+
+
+def test_the_fleet(
+    flux: Cluster, desk: Desk, repository: Repository, keys: dict[str, str], fleet: Path
+) -> None:
+    """Flux verifies and applies the fleet, follows a second version, and no forged one."""
+    first = deliver(desk, fleet, repository, keys["alice"])
+    assert set(first) == {"infra", "tenants", "clusters/dev"}
+    flux.kubectl("apply", "--server-side", "-f", str(definitions(*HELM)))
+    sops = secret("sops-age", keys["alice"])
+    sops["stringData"] = {"age.agekey": AGE.read_text()}
+    flux.apply(secret("fleet-keys", keys["alice"]), sops, *bootstrap(fleet, repository))
+    for name, place in (("fleet", "clusters/dev"), ("infra", "infra"), ("tenants", "tenants")):
+        assert accepted(flux, name)["revision"] == f"dev@{first[place]}"
+    for name in READY:
+        flux.await_condition(KUSTOMIZATION, name, "Ready", "True")
+    for one in APPLIED:
+        flux.wait(" ".join(one), partial(flux.has, *one), lambda: flux.get(KUSTOMIZATION)["items"])
+    opened = flux.get("secret", "umami-database", namespace="data")
+    assert "sops" not in opened
+    assert b"postgres" in base64.b64decode(opened["data"]["DATABASE_URL"])
+
+    quota = fleet / "tenants" / "juniper" / "quota.yaml"
+    quota.write_text(quota.read_text().replace("12Gi", "14Gi"))
+    second = deliver(desk, fleet, repository, keys["alice"])
+    assert {name for name in first if first[name] != second[name]} == {"tenants"}
+    flux.reconcile("ocirepository", "tenants")
+    flux.wait("the new quota", lambda: memory(flux) == "14Gi", lambda: memory(flux))
+    assert accepted(flux, "tenants")["revision"] == f"dev@{second['tenants']}"
+
+    forged = swapped(Repository(repository.host, f"{repository.name}/tenants"), "dev")
+    flux.reconcile("ocirepository", "tenants")
+    flux.await_condition("ocirepository", "tenants", "SourceVerified", "False")
+    assert forged != second["tenants"]
+    assert flux.get("ocirepository", "tenants")["status"]["artifact"]["revision"].endswith(
+        second["tenants"]
+    )
+    assert memory(flux) == "14Gi"
+
+
+def memory(flux: Cluster) -> str:
+    """How much memory the tenant juniper may ask for."""
+    found = flux.get("resourcequota", "tenant", namespace="juniper")
+    return str(found["spec"]["hard"]["requests.memory"])
