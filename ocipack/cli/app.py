@@ -28,6 +28,7 @@ COMMANDS = {
     "policy": "Check, explain and test verification policies.",
     "pin": "Give every image a digest, in place.",
     "lock": "Show what references resolved to, and whether they still do.",
+    "registry": "Find out what a registry can do, and what it lets us do.",
     "rules": "List the rules that findings name, and explain one.",
 }
 """Every command and its first line of help: what --help shows without loading any of them."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ocipack.oci.reference import Reference
     from ocipack.stores.http.host import Host
     from ocipack.stores.http.settings import Proxies
+    from ocipack.stores.registry.client import Client
     from ocipack.stores.registry.registries import Registries
     from ocipack.stores.registry.store import RegistryStore
 
@@ -81,6 +82,10 @@ class Connections:
     def store(self, reference: Reference, *, write: bool, prefetch: bool = True) -> RegistryStore:
         """The repository of `reference`; without `prefetch` names are resolved by HEAD."""
         return self._registries.store(reference, writes=write, prefetch=prefetch)
+
+    def client(self, registry: str) -> Client:
+        """What talks to `registry` (`host[:port]`), below any repository."""
+        return self._registries.client(registry)
 
     @cached_property
     def _registries(self) -> Registries:

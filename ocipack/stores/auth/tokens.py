@@ -20,7 +20,7 @@ from ocipack.stores.auth.config import Credentials
 from ocipack.stores.auth.credential import Credential
 from ocipack.stores.http.answer import Answer
 from ocipack.stores.http.transport import Transport
-from ocipack.stores.http.url import Url
+from ocipack.stores.http.url import Url, printable
 
 Scopes = tuple[str, ...]
 """`repository:NAME:ACTIONS`, the one that matters most first: some servers read only that."""
@@ -90,6 +90,14 @@ class Authorizer:
     def tried(self) -> Credential:
         """The credential if it was ever looked up: for explaining a refusal."""
         return self._credential or Credential("anonymous; the registry asked for no credentials")
+
+    @property
+    def asked_for(self) -> str:
+        """Words for how the registry wants us to log in; empty while it has not asked."""
+        realm = self._known.realm
+        if self._known.scheme == "bearer" and realm is not None:
+            return f"a token from {realm.scheme}://{realm.netloc}{printable(realm.path, 100)}"
+        return "a password" if self._known.scheme == "basic" else ""
 
     def header(self, scopes: Scopes) -> str:
         """The Authorization value for a request, empty while nothing was asked of us."""

@@ -32,11 +32,13 @@ _OURS_IN = MappingProxyType({"clientCertificate": "client.crt", "clientKey": "cl
 class Shown:
     """What a server that speaks TLS shows: its certificate (DER), and the alert that followed.
 
-    The certificate is empty if it breaks off before one can be seen, the alert if none came.
+    The certificate and the `version` of TLS are empty if it breaks off before, the alert if none
+    came.
     """
 
     certificate: bytes = b""
     alert: str = ""
+    version: str = ""
 
     @property
     def wants_ours(self) -> bool:

@@ -157,7 +157,8 @@ def look(route: Route, *, ours: bool) -> Shown | None:
         connection.connect()
         made = connection.sock
         assert isinstance(made, ssl.SSLSocket)
-        return Shown(made.getpeercert(binary_form=True) or b"", _alert(made))
+        version = made.version() or ""
+        return Shown(made.getpeercert(binary_form=True) or b"", _alert(made), version)
     except ssl.SSLError as e:
         reason = e.reason or ""
         return Shown(b"", reason) if "ALERT" in reason else None

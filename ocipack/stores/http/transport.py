@@ -17,6 +17,7 @@ from ocipack.stores.http.attempt import Attempt, Places
 from ocipack.stores.http.faults import FOREIGN, translate
 from ocipack.stores.http.gate import Gate, is_inner, outward
 from ocipack.stores.http.host import Host
+from ocipack.stores.http.mistrust import Shown
 from ocipack.stores.http.pace import Pace
 from ocipack.stores.http.patience import Patience
 from ocipack.stores.http.pools import Route
@@ -81,6 +82,13 @@ class Transport:
         known = bool(said.is_secure or self.settings.ca_file)
         known = known or tls.directory(self.settings.certs, host) is not None
         return Url.of("http", host, "/v2/") if is_loopback(secure.host) and not known else secure
+
+    def look(self, url: Url) -> Shown | None:
+        """Connect by TLS only to see what the server shows; None if it shows nothing."""
+        self._gate.name(url.host, url.port)
+        if url.scheme != "https":
+            return None
+        return pools.look(self._way(url, confined=False).route, ours=True)
 
     def exchange(
         self,

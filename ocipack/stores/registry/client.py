@@ -13,6 +13,7 @@ from ocipack.stores.auth.config import Credentials
 from ocipack.stores.auth.credential import Credential
 from ocipack.stores.auth.tokens import Authorizer, Known, Scopes, scope
 from ocipack.stores.http.answer import Answer
+from ocipack.stores.http.mistrust import Shown
 from ocipack.stores.http.transport import Body, Transport
 from ocipack.stores.http.url import Url
 from ocipack.stores.registry.refusal import UNAUTHORIZED, Refusal
@@ -53,6 +54,10 @@ class Client:
         self._authorizers: dict[str, Authorizer] = {}
         self._places: dict[Digest, str] = {}
         self._busy: dict[str, _Busy] = {}
+
+    def look(self) -> Shown | None:
+        """What the registry shows to whoever connects; None behind a proxy."""
+        return self._transport.look(self.base)
 
     def authorizer(self, repository: str) -> Authorizer:
         """What logs in for `repository`; credentials can differ between repositories."""
