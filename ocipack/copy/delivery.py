@@ -10,6 +10,8 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 from ocipack.copy.count import Copied
+from ocipack.copy.names import Names
+from ocipack.errors import NotFound, StoreError
 from ocipack.oci.artifact import Artifact
 from ocipack.oci.store import Remote
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ocipack.copy.crew import Crew, Job
-    from ocipack.copy.plan import Plan
+    from ocipack.copy.plan import Part, Plan
     from ocipack.oci.descriptor import Descriptor
     from ocipack.oci.manifest import Manifest
     from ocipack.oci.store import Source, Store
@@ -32,7 +34,8 @@ class Delivery:
     2. what is attached, children before parents, with its digest tags: when a manifest can be
        found at the destination, its signatures are there already;
     3. the manifests, children before parents, so that what is there is complete at each moment;
-    4. the listings of referrers, once for each subject.
+    4. the listings of referrers, once for each subject;
+    5. a last look: what is attached must be shown by the destination's own listings.
 
     A failure anywhere ends it, and no tag of the content has moved.
     """
@@ -47,7 +50,6 @@ class Delivery:
         for part in plan.missing:
             if part.name:
                 self._names[part.target].append(part.name)
-        self.written: set[str] = set()
 
     def run(self) -> Copied:
         """Write everything; raises what failed first."""
@@ -60,6 +62,7 @@ class Delivery:
         self._name_what_is_here()
         self._manifests(late.keys() - first)  # (3)
         self._attach()  # (4)
+        self._compare()  # (5)
         here = {part.target for part in plan.parts if part.target.digest in plan.present}
         return Copied.of(self._copied, [*here, *self._skipped], self._mounted, plan.kinds)
 
@@ -135,11 +138,9 @@ class Delivery:
         for other in names:
             if other != name:
                 self._tag(target, other)
-        self.written.update(names)
 
     def _tag(self, target: Descriptor, name: str) -> None:
         self._dest.tag(target, name, was=self._plan.standing.get(name))
-        self.written.add(name)
 
     def _name_what_is_here(self) -> None:
         """Set the digest tags whose manifests the destination had already."""
@@ -163,6 +164,31 @@ class Delivery:
             if not number:
                 self._job.wait()  # whether there is an API at all is then known to the others
         self._job.wait()
+
+    def _compare(self) -> None:
+        """StoreError unless the destination shows each digest tag; `attach` has seen the rest.
+
+        A tag that its list leaves out is asked for by name: lists may come late.
+        """
+        shown = Names(target=True)
+        for part in self._plan.missing:
+            if part.name:
+                self._job.start(self._shown, part, shown)
+        self._job.wait()
+
+    def _shown(self, part: Part, names: Names) -> None:
+        if names.has(part.name, self._dest):
+            return
+        try:
+            there = self._dest.resolve(part.name).digest
+        except NotFound:
+            there = None
+        if there != part.target.digest:
+            raise StoreError(
+                f"{part.name}: written as {part.target.digest}, and the destination has "
+                f"{there or 'nothing'} there now",
+                hint="somebody else writes there, or the registry loses what it takes; run again",
+            )
 
 
 def _listed(target: Descriptor, found: Manifest) -> Descriptor:

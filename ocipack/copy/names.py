@@ -52,6 +52,14 @@ class Names:
 
     def may_have(self, name: str, source: Source) -> bool:
         """Whether it is worth asking `source`, whose names these are, for `name`."""
+        known = self._names(source)
+        return known is None or name in known
+
+    def has(self, name: str, source: Source) -> bool:
+        """Whether a list of `source` shows `name`."""
+        return name in (self._names(source) or ())
+
+    def _names(self, source: Source) -> frozenset[str] | None:
         with self._lock:
             if not self._looked:
                 self._looked = True
@@ -60,7 +68,7 @@ class Names:
                 self._asked += 1
                 if self._asked > ASKED and not self._refused:
                     self._read(source)
-            return self._known is None or name in self._known
+            return self._known
 
     @property
     def empty(self) -> bool:

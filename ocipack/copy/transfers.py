@@ -7,6 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Self, TypeVar
 from weakref import WeakKeyDictionary
 
+from ocipack.copy.compare import Comparison
 from ocipack.copy.crew import Crew
 from ocipack.copy.delivery import Delivery
 from ocipack.copy.names import Names
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from types import EllipsisType, TracebackType
 
     from ocipack.copy.count import Copied
-    from ocipack.copy.plan import Plan
+    from ocipack.copy.plan import Part, Plan
     from ocipack.oci.descriptor import Descriptor
     from ocipack.oci.digest import Digest
     from ocipack.oci.manifest import Manifest
@@ -83,7 +84,10 @@ class Transfers:
         return Survey(source, dest, root.plain, job=job, wanted=wanted, names=names).plan()
 
     def deliver(self, plan: Plan, dest: Store) -> Copied:
-        """Write what `plan`, made for `dest`, says; no tag but digest tags."""
+        """Write what `plan`, made for `dest`, says; no tag but digest tags.
+
+        When this returns, the destination's own listings have shown all that is attached.
+        """
         return Delivery(plan, dest, self._crew, self._crew.job()).run()
 
     def copy(
@@ -104,6 +108,14 @@ class Transfers:
         if tag is not None:
             self._crew.job().call(lambda: dest.tag(root.plain, tag, was=was))
         return done
+
+    def missing(self, plan: Plan, dest: Store) -> tuple[Part, ...]:
+        """List what belongs to `plan` and is not at `dest`: asked there, listed, and compared.
+
+        What a store knows from this run it is not asked again; for an honest answer give one that
+        was opened anew.
+        """
+        return Comparison(plan, dest, self._crew.job()).missing()
 
     def each(self, work: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
         """Do `work` on each of `items`, several at once, and yield what it returns as it ends.

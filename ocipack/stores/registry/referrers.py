@@ -29,6 +29,10 @@ from ocipack.stores.registry.client import Repository
 ROUNDS = 8
 """Attempts to get an entry into a fallback tag that others write too."""
 
+LATE = 4
+"""Times that a listing is asked for what was just written; some fill theirs in the background."""
+
+_PAUSE = 0.25
 _ABSENT: Final = frozenset({303, 301, 302, 307, 308, 400, 404, 405, 406, 501})
 _LONGEST_PAUSE = 2.0
 _IMMUTABLE_HINT = (
@@ -180,13 +184,27 @@ def announce(at: Repository, subject: Digest, entry: Descriptor, said: str) -> N
 def attach(at: Repository, subject: Digest, entries: Sequence[Descriptor], *, new: bool) -> None:
     """See to it that `entries`, just written, are listed, with few requests.
 
-    The API must list them; those that it does not list go into the fallback tag. That is not
-    read before it is written where it is `new`: nobody can have written it.
+    The API must list them, at once or a little later; without one the fallback tag does, which is
+    not read before it is written where it is `new`: nobody can have written it.
     """
-    listed = _listed(at, _asked(at, subject))
-    missing = [entry for entry in entries if entry.digest not in listed]
-    if missing:
-        _add(at, subject, missing, new=new)
+    missing = list(entries)
+    for turn in range(LATE):
+        if turn:
+            at.client.patience.sleep(_PAUSE * 2**turn)
+        api = _asked(at, subject)
+        if api is None or not api.supported:
+            _add(at, subject, missing, new=new)
+            return
+        listed = _listed(at, api)
+        missing = [entry for entry in missing if entry.digest not in listed]
+        if not missing:
+            return
+    raise StoreError(
+        f"{at.shown}: {missing[0].digest} was taken, and is not in the list of referrers of "
+        f"{subject}",
+        hint="the registry has a referrers API that does not list what it should: signatures "
+        "would not be found there",
+    )
 
 
 def _listed(at: Repository, api: _Said | None) -> set[Digest]:
