@@ -3,15 +3,64 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping as Anything
+from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 from world import key
 
+from ocipack.errors import Misuse
+from ocipack.k8s.yaml.nodes import Mapping, Node, Sequence, compose
+from ocipack.trust.keys import PublicKey
+from ocipack.trust.policy import VerificationPolicy
 from ocipack.trust.policy.decision import Evidence
+from ocipack.trust.policy.reader import read
+
+DOCS = Path(__file__).parents[1] / "docs"
+SCHEMA = jsonschema_rs.validator_for(
+    json.loads((DOCS / "schemas/policy-v1alpha1.json").read_text()), validate_formats=True
+)
+HEAD = {"apiVersion": "ocipack.dev/v1alpha1", "kind": "VerificationPolicy"}
+
 
 SIGN = "https://sigstore.dev/cosign/sign/v1"
 SLSA = "https://slsa.dev/provenance/v1"
+
+
+def find(name: str) -> PublicKey:
+    if not name.endswith(".pub"):
+        raise Misuse(f"{name}: no such key")
+    return key(name.removesuffix(".pub")).public
+
+
+def load(spec: str, file: str = "p.yaml") -> tuple[VerificationPolicy, ...]:
+    """A policy with this spec, written flush left."""
+    lines = "".join(f"  {line}\n" for line in spec.strip().splitlines())
+    head = (
+        "apiVersion: ocipack.dev/v1alpha1\nkind: VerificationPolicy\nmetadata: {name: p}\nspec:\n"
+    )
+    return read((head + lines).encode(), file=file, key=find)
+
+
+def plain(node: Node | None) -> Any:
+    """A document as an editor sees it; dates and times are text there."""
+    assert node is not None
+    if isinstance(node, Mapping):
+        return {pair.key: plain(pair.value) for pair in node.pairs}
+    if isinstance(node, Sequence):
+        return [plain(item) for item in node.items]
+    if node.is_text or re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*", node.text):
+        return node.text
+    words = {"true": True, "false": False}
+    return words[node.text] if node.text in words else json.loads(node.text)
+
+
+def spec(text: str) -> dict[str, Any]:
+    found = compose(text.encode())
+    assert not found.problems
+    return HEAD | {"metadata": {"name": "p"}, "spec": plain(found.root)}
 
 
 def signed(by: str, form: str = "bundle", **annotations: Any) -> Evidence:
@@ -19,7 +68,7 @@ def signed(by: str, form: str = "bundle", **annotations: Any) -> Evidence:
 
 
 def attested(
-    by: str, predicate: Mapping[str, Any], kind: str = SLSA, form: str = "bundle"
+    by: str, predicate: Anything[str, Any], kind: str = SLSA, form: str = "bundle"
 ) -> Evidence:
     return Evidence(key(by).public.id, form, "here", kind, {}, predicate)
 

@@ -6,6 +6,7 @@ the rules of one part of the program; a test holds the table to the ids in the s
 
 from __future__ import annotations
 
+from ocipack.rules.contents import CONTENTS
 from ocipack.rules.ignores import IGNORES
 from ocipack.rules.kustomizations import KUSTOMIZATIONS
 from ocipack.rules.mirrors import MIRRORS
@@ -23,6 +24,7 @@ ROOMS: dict[str, dict[str, Rule]] = {
     "Mirrors": MIRRORS,
     "Trees and keys": TREES,
     "Signatures": SIGNATURES,
+    "Contents": CONTENTS,
 }
 """The rooms of the table under the names that people read."""
 

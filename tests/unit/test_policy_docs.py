@@ -2,53 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import date
 from pathlib import Path
-from typing import Any
 
-import jsonschema_rs
 import pytest
-from policies import AUTHORITIES, FLIPS, WRONG
-from world import key
+from policies import AUTHORITIES, FLIPS, SCHEMA, WRONG, find, plain, spec
 
 from ocipack.errors import Misuse
-from ocipack.k8s.yaml.nodes import Mapping, Node, Sequence, compose
-from ocipack.trust.keys import PublicKey
+from ocipack.k8s.yaml.nodes import compose
 from ocipack.trust.policy import Policy, cases
 from ocipack.trust.policy.decision import ask, verdict
 from ocipack.trust.policy.reader import read
 
 DOCS = Path(__file__).parents[2] / "docs"
-SCHEMA = jsonschema_rs.validator_for(
-    json.loads((DOCS / "schemas/policy-v1alpha1.json").read_text()), validate_formats=True
-)
 BLOCKS = re.findall(r"```yaml\n(.*?)```", (DOCS / "policy.md").read_text(), re.DOTALL)
-HEAD = {"apiVersion": "ocipack.dev/v1alpha1", "kind": "VerificationPolicy"}
-
-
-def find(name: str) -> PublicKey:
-    return key(name).public
-
-
-def plain(node: Node | None) -> Any:
-    """A document as an editor sees it; dates and times are text there."""
-    assert node is not None
-    if isinstance(node, Mapping):
-        return {pair.key: plain(pair.value) for pair in node.pairs}
-    if isinstance(node, Sequence):
-        return [plain(item) for item in node.items]
-    if node.is_text or re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*", node.text):
-        return node.text
-    words = {"true": True, "false": False}
-    return words[node.text] if node.text in words else json.loads(node.text)
-
-
-def spec(text: str) -> dict[str, Any]:
-    found = compose(text.encode())
-    assert not found.problems
-    return HEAD | {"metadata": {"name": "p"}, "spec": plain(found.root)}
 
 
 def test_the_policy_in_the_docs_passes_its_test() -> None:

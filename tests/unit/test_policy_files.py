@@ -5,34 +5,18 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from policies import ATTESTED, AUTHORITIES, BASE, FLIPS, ONLY, SLSA, WRONG, signed
+from policies import ATTESTED, AUTHORITIES, BASE, FLIPS, ONLY, SLSA, WRONG, find, load, signed
 from world import key
 
 from ocipack.errors import Misuse
 from ocipack.oci.reference import Reference
-from ocipack.trust.keys import PublicKey
-from ocipack.trust.policy import Policy, VerificationPolicy
+from ocipack.trust.policy import Policy
 from ocipack.trust.policy.decision import Evidence, ask, verdict
 from ocipack.trust.policy.reader import read
 from ocipack.trust.policy.words import demands
 
 NAME = Reference.parse("registry.example.com/prod/app:v1")
 TODAY = date(2026, 11, 30)
-
-
-def find(name: str) -> PublicKey:
-    if not name.endswith(".pub"):
-        raise Misuse(f"{name}: no such key")
-    return key(name.removesuffix(".pub")).public
-
-
-def load(spec: str, file: str = "p.yaml") -> tuple[VerificationPolicy, ...]:
-    """A policy with this spec, written flush left."""
-    lines = "".join(f"  {line}\n" for line in spec.strip().splitlines())
-    head = (
-        "apiVersion: ocipack.dev/v1alpha1\nkind: VerificationPolicy\nmetadata: {name: p}\nspec:\n"
-    )
-    return read((head + lines).encode(), file=file, key=find)
 
 
 def decide(

@@ -56,9 +56,15 @@ def _weak(policy: Policy, one: VerificationPolicy) -> list[Finding]:
         if key.id in examples.EXAMPLES:
             message = f"it trusts a key that anyone can sign with ({examples.EXAMPLES[key.id]})"
             said.append(("policy-lax", message))
-    for exemption in one.exemptions:
-        if policy.today is not None and exemption.until < policy.today:
-            message = f"the exemption by {exemption.owner} ended on {exemption.until.isoformat()}"
+    contents = one.contents
+    if contents is not None and not contents.require_digest:
+        said.append(("policy-lax", "what is named inside need not be pinned"))
+    ends = [(exemption.owner, exemption.until) for exemption in one.exemptions]
+    if contents is not None:
+        ends += [(excused.owner, excused.until) for excused in contents.exemptions]
+    for owner, until in ends:
+        if policy.today is not None and until < policy.today:
+            message = f"the exemption by {owner} ended on {until.isoformat()}"
             said.append(("policy-expired", message))
     subject = f"policy {one.name}"
     return [Finding(rule, text, Severity.WARNING, subject=subject) for rule, text in said]

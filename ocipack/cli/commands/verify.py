@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,16 +19,83 @@ from ocipack.trust.policy import Policy
 from ocipack.trust.statement import SIGN
 from ocipack.verify import Exempted, Signature, Verified, decide
 
+if TYPE_CHECKING:
+    from ocipack.trust.policy.decision import Waiver
+    from ocipack.verify.contents import Judgement
+
 Proof = Verified | Exempted
 
 AT_ONCE = 8
 """Artifacts verified at the same time."""
+
+BUILT = 2
+"""Artifacts whose contents are built and judged at the same time: each starts programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    content: bool
+    contents: bool
+    map_file: str
+    roots: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.contents:
+            return
+        for option, said in (("--map", self.map_file), ("--root", self.roots)):
+            if said:
+                raise Misuse(f"{option} belongs to --contents")
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What became of one place; its contents are judged only once it is proven itself."""
+
+    where: Location
+    proof: Proof | None = None
+    error: OcipackError | None = None
+    judgement: Judgement | None = None
+
+    @property
+    def report(self) -> Report:
+        """What was found about what was not refused."""
+        inside = self.judgement.report if self.judgement is not None else Report()
+        if self.proof is None or self.error is not None:
+            return Report()
+        return self.proof.report + inside
+
+    @property
+    def waivers(self) -> tuple[Waiver, ...]:
+        """What let it through without proof."""
+        own = self.proof.waivers if isinstance(self.proof, Exempted) else ()
+        return own + (self.judgement.waivers if self.judgement is not None else ())
 
 
 @click.argument("places", nargs=-1, required=True, metavar="PLACE...")
 @verify_options
 @click.option("--require-digest", is_flag=True, help="Refuse a place without a digest.")
 @click.option("--content", is_flag=True, help="Read and hash everything below the manifest too.")
+@click.option(
+    "--contents",
+    is_flag=True,
+    help="Judge every image and source that the artifact names inside: pinned, and allowed by "
+    "`contents` of the policy.",
+)
+@click.option(
+    "--map",
+    "map_file",
+    default="",
+    metavar="FILE",
+    help="With --contents: look for images in these mirrors instead (docs/pin.md).",
+)
+@click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    metavar="DIR",
+    help="With --contents: directory of the tree to build; repeatable. Else every kustomization "
+    "that no other one names.",
+)
 @click.option("--explain", is_flag=True, help="Show every candidate and why it did or did not do.")
 def verify(
     app: App,
@@ -36,6 +103,9 @@ def verify(
     places: tuple[str, ...],
     require_digest: bool,
     content: bool,
+    contents: bool,
+    map_file: str,
+    roots: tuple[str, ...],
     explain: bool,
     **options: Any,
 ) -> Outcome:
@@ -45,6 +115,7 @@ def verify(
     warning. With several, all are looked at:
     the exit code is 1 if any was refused, else 3 if any could not be decided.
     """
+    how = _How(content, contents, map_file, roots)
     found = [place(text) for text in places]
     for location in found:
         if require_digest and location.reference.digest is None:
@@ -54,70 +125,92 @@ def verify(
             )
     if explain:
         app.console.least = Severity.NOTE
-    trusted = Trust(**options).policy(found)
+    trust = Trust(**options)
+    trusted = trust.policy(found)
+
+    def prove(one: Location) -> _Result:
+        return _proved(app, one, trusted, how, by_key=not trust.policies)
+
     if len(found) == 1:
-        return _outcome(found, [_prove(app, found[0], trusted, content=content)])
+        result = prove(found[0])
+        if result.error is not None and result.proof is None:
+            raise result.error
+        return _outcome(app, [result])
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up, for one place
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        results = list(pool.map(lambda one: _attempt(app, one, trusted, content=content), found))
-    for location, result in zip(found, results, strict=True):
-        if isinstance(result, OcipackError):
-            app.console.findings(report_of(result))
-            app.console.error(f"{location}: {result}", result.hint)
-    return _outcome(found, results)
+    with ThreadPoolExecutor(BUILT if contents else AT_ONCE) as pool:
+        return _outcome(app, list(pool.map(prove, found)))
 
 
-def _prove(app: App, location: Location, trusted: Policy, *, content: bool) -> Proof:
-    with opened(app, location) as source:
-        whole = content or location.is_layout
-        return decide(source, location.reference, trusted, content=whole)
-
-
-def _attempt(
-    app: App, location: Location, trusted: Policy, *, content: bool
-) -> Proof | OcipackError:
+def _proved(app: App, location: Location, trusted: Policy, how: _How, *, by_key: bool) -> _Result:
+    """What becomes of one place; only Misuse is raised."""
+    proof = None
     try:
-        return _prove(app, location, trusted, content=content)
+        with opened(app, location) as source:
+            whole = how.content or location.is_layout
+            proof = decide(source, location.reference, trusted, content=whole)
+            if not how.contents:
+                return _Result(location, proof)
+            from ocipack.cli.contents import Looking  # noqa: PLC0415 - start-up
+            from ocipack.files.workspace import Workspace  # noqa: PLC0415 - start-up
+
+            looking = Looking(app, how.roots, how.map_file)
+            with Workspace() as workspace:
+                judgement = looking.judge(
+                    workspace, location, source, proof, trusted, by_key=by_key
+                )
+        return _Result(location, proof, judgement.error, judgement)
     except Misuse:
         raise
     except OcipackError as error:
-        return error
+        return _Result(location, proof, error)
 
 
-def _outcome(found: Sequence[Location], results: Sequence[Proof | OcipackError]) -> Outcome:
-    pairs = list(zip(found, results, strict=True))
-    codes = {result.exit_code for result in results if isinstance(result, OcipackError)}
-    proven = [
-        str(location.at(result.descriptor.digest))
-        for location, result in pairs
-        if not isinstance(result, OcipackError)
-    ]
-    failures = [(str(where), one) for where, one in pairs if isinstance(one, OcipackError)]
-    reports = [result.report for result in results if not isinstance(result, OcipackError)]
+def _outcome(app: App, results: Sequence[_Result]) -> Outcome:
+    for one in results:
+        if one.judgement is not None:
+            from ocipack.cli.contents import summary  # noqa: PLC0415 - start-up
+
+            app.console.note(f"contents  {summary(one.judgement)}")
+        if one.error is not None:
+            app.console.findings(report_of(one.error))
+            lead = "" if one.proof is not None else f"{one.where}: "
+            app.console.error(f"{lead}{one.error}", one.error.hint)
+    codes = {one.error.exit_code for one in results if one.error is not None}
+    proven = [_pinned(one) for one in results if one.error is None]
+    failures = [(str(one.where), one.error) for one in results if one.error is not None]
     return Outcome(
         "\n".join(proven),
-        {"artifacts": [_described(location, result) for location, result in pairs]},
-        sum(reports, Report()),
+        {"artifacts": [_described(one) for one in results]},
+        sum((one.report for one in results), Report()),
         min(codes, default=0),
         failures=failures,
         refused=sum((report_of(error) for _, error in failures), Report()),
     )
 
 
-def _described(location: Location, result: Proof | OcipackError) -> dict[str, Any]:
-    if isinstance(result, OcipackError):
-        verdict = "rejected" if isinstance(result, Rejected) else "undecided"
-        findings = [finding.as_dict() for finding in report_of(result).findings]
-        return {"place": str(location), "verdict": verdict, **failed(result), "findings": findings}
-    return {
-        "place": str(location.at(result.descriptor.digest)),
-        "verdict": "exempted" if isinstance(result, Exempted) else "verified",
-        "digest": str(result.descriptor.digest),
-        "mediaType": result.descriptor.media_type,
-        "signers": [_signer(signer) for signer in result.signers],
-        **_waivers(result),
-    }
+def _pinned(one: _Result) -> str:
+    assert one.proof is not None  # whoever asks knows that there is no error
+    return str(one.where.at(one.proof.descriptor.digest))
+
+
+def _described(one: _Result) -> dict[str, Any]:
+    said: dict[str, Any] = {"place": str(one.where) if one.proof is None else _pinned(one)}
+    if one.error is not None:
+        said["verdict"] = "rejected" if isinstance(one.error, Rejected) else "undecided"
+        said |= failed(one.error)
+        said["findings"] = [finding.as_dict() for finding in report_of(one.error).findings]
+    else:
+        said["verdict"] = "exempted" if one.waivers else "verified"
+    if one.proof is not None:
+        said["digest"] = str(one.proof.descriptor.digest)
+        said["mediaType"] = one.proof.descriptor.media_type
+        said["signers"] = [_signer(signer) for signer in one.proof.signers]
+    if one.judgement is not None:
+        from ocipack.cli.contents import described  # noqa: PLC0415 - start-up
+
+        said["contents"] = described(one.judgement)
+    return {**said, **_waivers(one.waivers)}
 
 
 def _signer(signer: Signature) -> dict[str, str]:
@@ -127,11 +220,11 @@ def _signer(signer: Signature) -> dict[str, str]:
     return said
 
 
-def _waivers(result: Proof) -> dict[str, Any]:
-    """What let an exempted artifact through; nothing for one that was proven."""
-    if isinstance(result, Verified):
+def _waivers(waivers: tuple[Waiver, ...]) -> dict[str, Any]:
+    """What let an artifact through; nothing for one that was proven."""
+    if not waivers:
         return {}
-    said = [{f.name: getattr(waiver, f.name) for f in fields(waiver)} for waiver in result.waivers]
+    said = [{f.name: getattr(waiver, f.name) for f in fields(waiver)} for waiver in waivers]
     return {"waivers": [{name: text for name, text in one.items() if text} for one in said]}
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ocipack.trust.policy.age import Floor
     from ocipack.trust.policy.conditions import Condition, Field
+    from ocipack.trust.policy.contents import Contents
 
 KEYS = 64
 """Keys of one policy: each may be tried on each signature, and those are counted too."""
@@ -102,7 +103,8 @@ class VerificationPolicy:
     `annotations`, `bind` and `not_older_than` are asked of each signature that is to count: what a
     signed annotation says, that it equals the name asked for, and that it is recent. A `static`
     policy, `pass` or `fail` with its `reason`, asks for nothing. In mode `warn` a policy that is
-    not met refuses nothing. Misuse for a policy that could never be met, and for one that says
+    not met refuses nothing. `contents` is what may be named inside; without it the policy has no
+    say in that. Misuse for a policy that could never be met, and for one that says
     things which would have no effect.
     """
 
@@ -116,6 +118,7 @@ class VerificationPolicy:
     exemptions: tuple[Exemption, ...] = ()
     static: str = ""
     reason: str = ""
+    contents: Contents | None = None
 
     def __post_init__(self) -> None:
         if not self.images:
@@ -140,7 +143,10 @@ class VerificationPolicy:
             raise Misuse(f"policy {self.name!r}: static is {PASS} or {FAIL}")
         if not self.reason.strip():
             raise Misuse(f"policy {self.name!r}: a static policy needs a reason")
-        about = (self.annotations, self.bind, self.not_older_than, self.authorities)
+        about = (
+            *(self.annotations, self.bind, self.not_older_than, self.authorities),
+            self.contents,
+        )
         inert = any(about) or (self.static == PASS and (self.mode == WARN or self.exemptions))
         if inert:
             raise Misuse(f"policy {self.name!r} is static, so what else it says has no effect")

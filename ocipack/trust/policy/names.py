@@ -28,9 +28,13 @@ from ocipack.trust.policy.wildcards import Pattern, Piece, directories, literal,
 
 EVERYTHING = "**"
 
-_LONGEST = 500
+LONGEST = 500
+"""Characters of a glob."""
+
 _HUB = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
-_REGISTRY = r"(?:\[[0-9a-fA-F:]+\]|[A-Za-z0-9*](?:[A-Za-z0-9.*-]*[A-Za-z0-9*])?)(?::[0-9]{1,5})?"
+REGISTRY = r"(?:\[[0-9a-fA-F:]+\]|[A-Za-z0-9*](?:[A-Za-z0-9.*-]*[A-Za-z0-9*])?)(?::[0-9]{1,5})?"
+"""A registry in which `*` may stand, as a regular expression."""
+
 _PATH = r"[a-z0-9._*-]+(?:/[a-z0-9._*-]+)*"
 _GLOB = (
     r"(?P<registry>\[[^\]/]*\](?::[^/]*)?|[^/\[\]]+)/(?P<path>[^:@]+)"
@@ -49,8 +53,8 @@ class Glob:
     _digest: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.text or len(self.text) > _LONGEST:
-            raise Misuse(f"a glob has 1 to {_LONGEST} characters")
+        if not self.text or len(self.text) > LONGEST:
+            raise Misuse(f"a glob has 1 to {LONGEST} characters")
         pieces, digest = None, ""
         if self.foreign:
             pieces = _foreign(self.text)
@@ -110,7 +114,7 @@ def _own(text: str) -> tuple[list[Piece], str]:
         )
     registry, path = match["registry"], match["path"]
     bare = not set(registry) & set(".:[") and registry != "localhost"  # what no name can have
-    if not re.fullmatch(_REGISTRY, registry) or "**" in registry or bare:
+    if not re.fullmatch(REGISTRY, registry) or "**" in registry or bare:
         raise Misuse(
             f"{text!r}: not a registry: {registry!r}",
             hint="a registry has a dot, a port or is localhost; * stands for part of one label",
@@ -123,18 +127,18 @@ def _own(text: str) -> tuple[list[Piece], str]:
         )
     registry, path = _settled(registry, path)
     tag = match["tag"]
-    ending = star("") if tag is None else _stars(tag, "") if tag.strip("*") else some("")
-    pieces = [*_stars(registry, "./:"), *literal("/"), *_components(path), *literal(":"), *ending]
+    ending = star("") if tag is None else stars(tag, "") if tag.strip("*") else some("")
+    pieces = [*stars(registry, "./:"), *literal("/"), *components(path), *literal(":"), *ending]
     return pieces, f"@{match['digest']}" if match["digest"] else ""
 
 
-def _components(path: str) -> list[Piece]:
+def components(path: str) -> list[Piece]:
     """The pieces of a repository."""
     *above, last = path.split("/")
     out: list[Piece] = []
     for part in above:
-        out += directories() if part == "**" else [*_stars(part, "/:@"), *literal("/")]
-    return out + (some(":@") if last == "**" else _stars(last, "/:@"))
+        out += directories() if part == "**" else [*stars(part, "/:@"), *literal("/")]
+    return out + (some(":@") if last == "**" else stars(last, "/:@"))
 
 
 def _foreign(text: str) -> list[Piece]:
@@ -151,7 +155,7 @@ def _foreign(text: str) -> list[Piece]:
     return [one for piece in pieces for one in known.get(piece) or literal(piece)]
 
 
-def _stars(text: str, but: str) -> list[Piece]:
+def stars(text: str, but: str) -> list[Piece]:
     """The pieces of `text`, in which a run of stars stands for characters not in `but`."""
     pieces = re.split(r"(\*+)", text)
     return [

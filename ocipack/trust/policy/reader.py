@@ -15,6 +15,7 @@ from ocipack.trust.keys import PublicKey
 from ocipack.trust.policy import clusterimagepolicy
 from ocipack.trust.policy.age import Floor, Version, moment
 from ocipack.trust.policy.conditions import OPERATORS, Condition, Field
+from ocipack.trust.policy.contents import Contents, Excused
 from ocipack.trust.policy.model import (
     BINDINGS,
     ENFORCE,
@@ -28,6 +29,7 @@ from ocipack.trust.policy.model import (
     VerificationPolicy,
 )
 from ocipack.trust.policy.names import Glob
+from ocipack.trust.policy.places import SourceGlob
 
 KIND, LIST = "VerificationPolicy", "VerificationPolicyList"
 
@@ -36,7 +38,7 @@ FindKey = Callable[[str], PublicKey]
 
 _SPEC = (
     *("images", "mode", "authorities", "annotations", "bind", "notOlderThan", "exemptions"),
-    *("static", "reason"),
+    *("static", "reason", "contents"),
 )
 
 
@@ -101,7 +103,46 @@ def _policy(reader: Reader, node: Node, key: FindKey) -> VerificationPolicy:
             ),
             reader.choice(spec.get("static"), "static", ("", PASS, FAIL)),
             reader.text(spec.get("reason"), "reason"),
+            _contents(reader, spec.get("contents")),
         )
+
+
+def _contents(reader: Reader, node: Node | None) -> Contents | None:
+    if node is None:
+        return None
+    fields = ("images", "sources", "requireDigest", "verified", "exemptions")
+    said = reader.mapping(node, "contents", fields)
+    with reader.about(said):
+        return Contents(
+            _globs(reader, said.get("images")),
+            _sources(reader, said.get("sources")),
+            reader.flag(said.get("requireDigest"), "requireDigest", default=True),
+            reader.flag(said.get("verified"), "verified", default=False),
+            tuple(
+                _excused(reader, one) for one in reader.items(said.get("exemptions"), "exemptions")
+            ),
+        )
+
+
+def _excused(reader: Reader, node: Node) -> Excused:
+    needed = ("owner", "reason", "until")
+    said = reader.mapping(node, "an exemption", ("images", "sources", *needed), needed)
+    with reader.about(said):
+        return Excused(
+            _globs(reader, said.get("images")),
+            _sources(reader, said.get("sources")),
+            reader.text(said.get("owner"), "owner"),
+            reader.text(said.get("reason"), "reason"),
+            reader.day(said.get("until")),
+        )
+
+
+def _sources(reader: Reader, node: Node | None) -> tuple[SourceGlob, ...]:
+    found = []
+    for item in reader.items(node, "sources"):
+        with reader.about(item):
+            found.append(SourceGlob(reader.text(item, "a source")))
+    return tuple(found)
 
 
 def _globs(reader: Reader, node: Node | None) -> tuple[Glob, ...]:

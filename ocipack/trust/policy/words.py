@@ -9,6 +9,7 @@ from ocipack.trust.policy.model import FAIL, FORMS, PASS, WARN
 
 if TYPE_CHECKING:
     from ocipack.trust.keys import PublicKey
+    from ocipack.trust.policy.contents import Contents
     from ocipack.trust.policy.model import Attestation, Authority, VerificationPolicy
 
 _KEY = 12  # digits of a key's id
@@ -28,12 +29,27 @@ def demands(policy: VerificationPolicy) -> Iterator[str]:
         yield f"{lead}authority {authority.name}:"
         for line in _authority(authority):
             yield f"  {line}"
+    if policy.contents is not None:
+        yield from _contents(policy.contents)
     for exemption in policy.exemptions:
         names = ", ".join(glob.text for glob in exemption.images)
         yield (
             f"except {names} until {exemption.until.isoformat()}, "
             f"by {exemption.owner}: {exemption.reason}"
         )
+
+
+def _contents(contents: Contents) -> Iterator[str]:
+    yield "what is named inside:"
+    yield f"  images: {', '.join(glob.text for glob in contents.images) or 'none'}"
+    yield f"  sources: {', '.join(glob.text for glob in contents.sources) or 'none'}"
+    if contents.require_digest:
+        yield "  each is pinned"
+    if contents.verified:
+        yield "  each image, and each source in a registry, is verified by its own name"
+    for one in contents.exemptions:
+        names = ", ".join([*(g.text for g in one.images), *(g.text for g in one.sources)])
+        yield (f"  except {names} until {one.until.isoformat()}, by {one.owner}: {one.reason}")
 
 
 def _signed(policy: VerificationPolicy) -> Iterator[str]:

@@ -1,0 +1,126 @@
+"""What one object names: images in every place that `k8s.images` knows, and what is fetched.
+
+What may be an image, or hides one where nobody looks, is `Unseen`: it is listed, never passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from ocipack.errors import Misuse
+from ocipack.flux import sources
+from ocipack.k8s.images import find, podspec
+from ocipack.k8s.images.site import Confidence, Site, Written, as_path
+from ocipack.k8s.resource import Resource
+from ocipack.oci.reference import Reference
+from ocipack.report import Severity
+from ocipack.trust.policy.contents import IMAGE, SOURCE, Part
+
+Path: TypeAlias = tuple[str, ...]
+
+_SHOWN: Final = 300
+_TEXTS: Final = {
+    "ConfigMap": ("data", "binaryData"),
+    "Secret": ("data", "stringData"),
+}
+_PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
+_KUSTOMIZE: Final = "kustomize.toolkit.fluxcd.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A part, the path in the object that names it, and what that place is for people.
+
+    `link` is the object that says where a chart comes from.
+    """
+
+    part: Part
+    path: Path
+    place: str
+    link: sources.Link | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Something of an object that nobody looked at, and why."""
+
+    reason: str
+    severity: Severity = Severity.NOTE
+
+
+def objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """The objects in a document, Lists unrolled: each item may leave to the list what it is."""
+    if not isinstance(value, Mapping):
+        return
+    kind, items = value.get("kind"), value.get("items")
+    if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
+        yield path, value
+        return
+    frame = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
+    for index, item in enumerate(items):
+        if isinstance(item, Mapping):
+            whole = {**frame, **item} if kind != "List" else item
+            yield from objects(whole, (*path, "items", str(index)))
+
+
+def named(value: Mapping[str, Any], file: str, written: Written) -> Iterator[Named | Unseen]:
+    """Everything that the object `value` of `file` names, and what in it is not looked at.
+
+    `written` tells how scalars are written. That SOPS has sealed the object changes nothing: what
+    stands there in clear is judged.
+    """
+    resource = Resource(value)
+    open_ = {key: inner for key, inner in value.items() if key != "sops"}
+    for site in find.sites(open_, file, written):
+        if site.confidence is Confidence.MAYBE:
+            reason = f": {site.reason}" if site.reason else ""
+            yield Unseen(f"may be an image, or none{reason}")
+        elif site.kind == IMAGE:  # what is fetched is read below, with what fixes it
+            yield Named(_image(site), site.at, site.place)
+    for pointer, text in podspec.images(resource):
+        if not text:
+            part = Part(IMAGE, "no image", reason="there is none")
+            yield Named(part, as_path(pointer), f"container of a {resource.kind}")
+    for fetch in sources.fetches(resource.group, resource.kind, value):
+        yield Named(_source(fetch), fetch.path, f"source in a {resource.kind}", fetch.link)
+    yield from _unseen(resource)
+
+
+def _image(site: Site) -> Part:
+    text = site.text[:_SHOWN]
+    try:
+        reference = Reference.familiar(site.text)
+    except Misuse as e:
+        return Part(IMAGE, text, reason=site.reason or str(e))
+    return Part(IMAGE, text, reference, pinned=reference.digest is not None)
+
+
+def _source(fetch: sources.Fetch) -> Part:
+    return Part(
+        SOURCE,
+        fetch.text[:_SHOWN],
+        fetch.reference,
+        fetch.address,
+        fetch.pinned,
+        fetch.missing,
+        fetch.reason,
+    )
+
+
+def _unseen(resource: Resource) -> Iterator[Unseen]:
+    """What an object does, or holds, that is not judged here."""
+    value, kind = resource.value, resource.kind
+    if any(value.get(key) for key in _TEXTS.get(kind, ()) if not resource.group):
+        yield Unseen(f"the text in a {kind}")
+    if isinstance(value.get("sops"), Mapping):
+        yield Unseen("what SOPS has sealed")
+    spec = value.get("spec")
+    if (resource.group, kind) == ("helm.toolkit.fluxcd.io", "HelmRelease"):
+        yield Unseen("the images that a chart names itself", Severity.WARNING)
+    if resource.group == "argoproj.io" and kind in ("Application", "ApplicationSet"):
+        yield Unseen("what Argo CD deploys from other places", Severity.WARNING)
+    is_flux = (resource.group, kind) == (_KUSTOMIZE, "Kustomization")
+    if is_flux and isinstance(spec, Mapping) and any(spec.get(key) for key in _PATCHES):
+        yield Unseen("patches that Flux applies in the cluster", Severity.WARNING)
