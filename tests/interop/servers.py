@@ -24,7 +24,7 @@ _CONFIG = """\
 version: 0.1
 log: {{level: info, formatter: json, accesslog: {{disabled: true}}}}
 storage: {{filesystem: {{rootdirectory: {storage}}}, delete: {{enabled: true}}}}
-http: {{addr: "127.0.0.1:0", secret: of-no-use}}
+http: {{addr: "127.0.0.1:0", secret: of-no-use, tls: {tls}}}
 """
 _PATIENCE = 30.0
 
@@ -84,14 +84,24 @@ class Proxy:
 
 
 @contextmanager
-def registry(kind: Kind, folder: Path) -> Iterator[Server]:
-    """Run a registry in `folder`, which must exist, until the end of the block."""
+def registry(
+    kind: Kind,
+    folder: Path,
+    *,
+    tls: Mapping[str, object] | None = None,
+    auth: Mapping[str, object] | None = None,
+) -> Iterator[Server]:
+    """Run a registry in `folder`, which must exist, until the end of the block.
+
+    `tls` and `auth` are what the configuration of docker-registry says under those names.
+    """
     if kind == "refregd":
         with running((find("refregd"), f"{LOOPBACK}:0"), folder / "refregd.log") as process:
             yield Server(kind, _address(process, folder / "refregd.log", str.strip))
         return
     config = folder / "config.yml"
-    config.write_text(_CONFIG.format(storage=folder / "storage"))
+    text = _CONFIG.format(storage=folder / "storage", tls=json.dumps(tls or {}))
+    config.write_text(text + (f"auth: {json.dumps(auth)}\n" if auth else ""))
     command = (find("docker-registry"), "serve", str(config))
     with running(command, folder / "registry.log") as process:
         yield Server(kind, _address(process, folder / "registry.log", _listening))
@@ -135,7 +145,7 @@ def running(
 
 def _listening(line: str) -> str:
     entry: dict[str, Any] = json.loads(line) if line.startswith("{") else {}
-    return str(entry.get("msg", "")).partition("listening on ")[2]
+    return str(entry.get("msg", "")).partition("listening on ")[2].removesuffix(", tls")
 
 
 def _address(process: subprocess.Popen[bytes], log: Path, read: Any) -> str:

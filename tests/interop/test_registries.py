@@ -1,0 +1,86 @@
+"""Real registries: behind TLS with client certificates, and what `registry check` says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trustme
+from interop import servers
+from interop.peers import Desk
+from interop.wire import Repository
+
+NAME = "registry.corp.example"
+
+
+def rows(out: str) -> dict[str, str]:
+    return {line.split()[0]: line.split()[1] for line in out.splitlines()}
+
+
+@pytest.mark.interop("docker-registry", "refregd")
+def test_what_each_registry_can_do(
+    desk: Desk, server: servers.Server, repository: Repository
+) -> None:
+    repository.put_image("content", "v1")
+    place = f"{repository.host}/{repository.name}"
+    read = rows(desk.ocipack("registry", "check", place).expect())
+    wrote = rows(desk.ocipack("registry", "check", place, "--write").expect())
+    assert {name: wrote[name] for name in read} == read
+    referrers = "yes" if server.has_referrers else "no"
+    assert read["referrers"] == referrers
+    assert wrote.get("subject", "no") == referrers
+    assert wrote["mount"] == ("yes" if server.mounts else "no")
+    yes = ("connection", "api", "auth", "tags", "head", "upload", "chunked", "manifest", "delete")
+    assert {wrote[name] for name in yes} == {"yes"}
+    assert repository.tags() == ["v1"]
+    for name in ("ocipack-check", "ocipack-check-mount"):
+        assert Repository(repository.host, f"{repository.name}/{name}").tags() == []
+
+
+@pytest.mark.interop("docker-registry")
+def test_a_real_registry_behind_a_private_authority_wants_a_client_certificate(
+    desk: Desk, tmp_path: Path
+) -> None:
+    """Reached by its address, on a port of its own, under another name: by one file."""
+    authority, folder = trustme.CA(organization_name="Corp"), tmp_path / "pki"
+    folder.mkdir()
+    authority.cert_pem.write_to_path(folder / "CA.crt")
+    for name, who in (("server", NAME), ("client", "deployer@corp.example")):
+        leaf = authority.issue_cert(who)
+        leaf.cert_chain_pems[0].write_to_path(folder / f"{name}.crt")
+        leaf.private_key_pem.write_to_path(folder / f"{name}.key")
+    tls = {
+        "certificate": str(folder / "server.crt"),
+        "key": str(folder / "server.key"),
+        "clientcas": [str(folder / "CA.crt")],
+    }
+    with servers.registry("docker-registry", tmp_path, tls=tls) as running:
+        where = f"{running.host}/team/app"
+        plain = desk.ocipack("list", f"oci://{where}")
+        plain.expect(3)
+        assert "it speaks TLS there" in plain.err
+        alone = desk.ocipack("list", f"oci://{where}", "--ca-file", str(folder / "CA.crt"))
+        alone.expect(3)
+        for part in (f"for {NAME}, valid", f"serverName: {NAME}", "clientCertificate: client.crt"):
+            assert part in alone.err
+        settings = folder / "registries.yaml"
+        settings.write_text(
+            "apiVersion: ocipack.dev/v1alpha1\nkind: RegistrySettings\nregistries:\n"
+            f"- {{host: '{running.host}', ca: CA.crt, serverName: {NAME},\n"
+            "   clientCertificate: client.crt, clientKey: client.key}\n"
+        )
+        env = {"OCIPACK_REGISTRIES": str(settings)}
+        checked = desk.ocipack("registry", "check", where, "--write", **env).expect()
+        assert rows(checked)["upload"] == "yes"
+        pack = ("ship", str(Path(__file__).parents[2] / "examples/hello"), "--allow-dirty")
+        desk.ocipack("keys", "generate", "-o", "alice").expect()
+        shipped = desk.ocipack(
+            *pack, "--to", f"oci://{where}:v1", "--key", "alice.key", **env
+        ).expect()
+        assert desk.ocipack("verify", shipped, "--key", "alice.pub", **env).expect() == shipped
+        other = trustme.CA().issue_cert("mallory@corp.example")
+        other.cert_chain_pems[0].write_to_path(folder / "client.crt")
+        other.private_key_pem.write_to_path(folder / "client.key")
+        refused = desk.ocipack("list", f"oci://{where}", **env)
+        refused.expect(3)
+        assert f"does not accept our certificate {folder}/client.crt" in refused.err
