@@ -97,12 +97,15 @@ class _Copy:
         self.path = Path()
 
     def take(self, entries: Iterable[Entry]) -> None:
-        """Write the files, then remove those that source-controller leaves out."""
+        """Write the files, then remove those that source-controller leaves out.
+
+        `sizes` still has them. Ignore files stay: they are read again, and may name themselves.
+        """
         self.path = self._workspace.extract(self._counted(entries))
         rules = ignore.rules(self.sizes, self.read)
         for name, _ in list(ignore.dropped(self.sizes, rules)):
-            (self.path / name).unlink()
-            del self.sizes[name]
+            if Path(name).name != ignore.IGNORE_FILE:
+                (self.path / name).unlink()
 
     def read(self, name: str) -> bytes:
         """The content of one file."""

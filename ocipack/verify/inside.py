@@ -172,6 +172,8 @@ class _Search:
         """Settle charts whose repository is here, and list what was not looked at (4)."""
         for chart, where in self._charts:
             self._add(self._placed(chart), where)
+        for name in self._sizes.keys() - self._sorted.arriving:
+            self._unseen(Unseen("source-controller leaves it out"), name)
         for name, reason in self._sorted.skipped.items():
             if name in self._sorted.arriving and name not in self._used:
                 self._unseen(Unseen(reason), name)

@@ -11,8 +11,9 @@ from typing import Any, Final, TypeAlias
 
 from ocipack.errors import Misuse
 from ocipack.flux import sources
-from ocipack.k8s.images import find, podspec
+from ocipack.k8s.images import find, kinds, podspec
 from ocipack.k8s.images.site import Confidence, Site, Written, as_path
+from ocipack.k8s.images.values import IMAGE_KEY
 from ocipack.k8s.resource import Resource
 from ocipack.oci.reference import Reference
 from ocipack.report import Severity
@@ -21,6 +22,7 @@ from ocipack.trust.policy.contents import IMAGE, SOURCE, Part
 Path: TypeAlias = tuple[str, ...]
 
 _SHOWN: Final = 300
+_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _TEXTS: Final = {
     "ConfigMap": ("data", "binaryData"),
     "Secret": ("data", "stringData"),
@@ -72,8 +74,10 @@ def named(value: Mapping[str, Any], file: str, written: Written) -> Iterator[Nam
     stands there in clear is judged.
     """
     resource = Resource(value)
+    known: set[Path] = set()
     open_ = {key: inner for key, inner in value.items() if key != "sops"}
     for site in find.sites(open_, file, written):
+        known |= {site.path, site.at}
         if site.confidence is Confidence.MAYBE:
             reason = f": {site.reason}" if site.reason else ""
             yield Unseen(f"may be an image, or none{reason}")
@@ -83,18 +87,52 @@ def named(value: Mapping[str, Any], file: str, written: Written) -> Iterator[Nam
         if not text:
             part = Part(IMAGE, "no image", reason="there is none")
             yield Named(part, as_path(pointer), f"container of a {resource.kind}")
+    if _is_open(resource):
+        yield from _lookalikes(open_, (), known, resource.kind)
     for fetch in sources.fetches(resource.group, resource.kind, value):
         yield Named(_source(fetch), fetch.path, f"source in a {resource.kind}", fetch.link)
     yield from _unseen(resource)
 
 
 def _image(site: Site) -> Part:
-    text = site.text[:_SHOWN]
+    return _part(site.text, site.reason)
+
+
+def _part(text: str, reason: str = "") -> Part:
     try:
-        reference = Reference.familiar(site.text)
+        reference = Reference.familiar(text)
     except Misuse as e:
-        return Part(IMAGE, text, reason=site.reason or str(e))
-    return Part(IMAGE, text, reference, pinned=reference.digest is not None)
+        return Part(IMAGE, text[:_SHOWN], reason=reason or str(e))
+    return Part(IMAGE, text[:_SHOWN], reference, pinned=reference.digest is not None)
+
+
+def _is_open(resource: Resource) -> bool:
+    """Whether anything may stand in an object of this kind: Kubernetes' own kinds are known."""
+    group = resource.group
+    own = group in find.CORE or group.endswith(".k8s.io")
+    return not own and resource.kind not in kinds.SCHEMAS and group not in kinds.PATTERNS
+
+
+def _lookalikes(value: Any, path: Path, known: set[Path], kind: str) -> Iterator[Named | Unseen]:
+    """Images of what is shaped like a pod, and fields that are called so, but for those `known`."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _lookalikes(item, (*path, str(index)), known, kind)
+    if not isinstance(value, Mapping):
+        return
+    in_pod = len(path) > 1 and path[-2] in _CONTAINERS
+    for key, child in value.items():
+        here = (*path, key)
+        if not path and key in ("metadata", "status"):
+            continue
+        if isinstance(child, Mapping | list):
+            yield from _lookalikes(child, here, known, kind)
+        elif isinstance(child, str) and child and here not in known:
+            volume = key == "reference" and path[-1:] == ("image",) and path[-3:-2] == ("volumes",)
+            if volume or (in_pod and key == "image"):
+                yield Named(_part(child), here, f"container of a {kind}")
+            elif IMAGE_KEY.fullmatch(key):
+                yield Unseen("a field called image, and no image for sure")
 
 
 def _source(fetch: sources.Fetch) -> Part:

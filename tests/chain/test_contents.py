@@ -120,6 +120,19 @@ def test_what_an_overlay_pins_is_pinned(
     assert ocipack("verify", place, "--key", public, "--contents", "--root", "gone")[0] == MISUSE
 
 
+def test_what_does_not_arrive_is_listed(
+    ocipack: Run, site: Callable[..., str], public: str
+) -> None:
+    place = site(
+        OVERLAY | {".sourceignore": ".sourceignore\nold/\n", "old/pod.yaml": pod("nginx:1")}
+    )
+    code, out, err = ocipack("verify", place, "--key", public, "--contents", "--output", "json")
+    assert code == 0, err
+    [artifact] = json.loads(out)["artifacts"]
+    listed = {one["reason"]: one["names"] for one in artifact["contents"]["notLookedAt"]}
+    assert listed["source-controller leaves it out"] == [".sourceignore", "old/pod.yaml"]
+
+
 def flux(path: str, source: str = "flux-system") -> str:
     return (
         "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n"

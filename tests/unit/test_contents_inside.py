@@ -120,6 +120,12 @@ PLACES = {
         "operators.coreos.com/v1alpha1", "ClusterServiceVersion", "{relatedImages: [{image: APP}]}"
     ),
     "unknown kind": spec_of("example.com/v1", "Widget", "{agent: {sidecarImage: APP}}"),
+    "pod in an unknown kind": spec_of("example.com/v1", "JobSet", f"{{jobs: [{TEMPLATE}]}}"),
+    "pod outside of a spec": "apiVersion: example.com/v1\nkind: Widget\n"
+    "template: {initContainers: [{image: APP}]}\n",
+    "volume of an unknown kind": spec_of(
+        "example.com/v1", "Widget", "{volumes: [{name: v, image: {reference: APP}}]}"
+    ),
     "argument": spec_of("v1", "Pod", "{containers: [{image: APP, args: ['--solver-image=APP']}]}"),
     "two arguments": spec_of(
         "v1", "Pod", "{containers: [{image: APP, command: [run, --helper-image, APP]}]}"
@@ -286,6 +292,7 @@ def test_what_was_not_looked_at_is_listed() -> None:
     )
     listed = {what.reason: names for what, names in found.unseen.items()}
     assert listed == {
+        "source-controller leaves it out": {".github/workflows/ci.yaml"},
         "the text in a ConfigMap": {"ConfigMap c"},
         "the text in a Secret": {"Secret c"},
         "the images that a chart names itself": {"HelmRelease x"},
@@ -306,6 +313,18 @@ def test_what_was_not_looked_at_is_listed() -> None:
     weights = {what.reason: what.severity for what in found.unseen}
     assert weights["the images that a chart names itself"] is Severity.WARNING
     assert weights["patches that Flux applies in the cluster"] is Severity.WARNING
+
+
+def test_what_an_unknown_kind_calls_an_image_is_refused_or_listed() -> None:
+    inner = "{containers: [{image: nginx}], image: ubuntu, os: {baseImage: ghcr.io/org/os}}"
+    found = seen({"a.yaml": spec_of("example.com/v1", "Widget", inner)})
+    assert verdicts(found) == {"nginx": UNPINNED}  # in a pod it is the latest of Docker Hub
+    assert {what.reason for what in found.unseen} == {
+        "a field called image, and no image for sure",
+        "may be an image, or none: it has no tag",
+    }
+    pattern = spec_of("kyverno.io/v1", "Policy", "{containers: [{image: '*:*'}], image: x}")
+    assert not seen({"a.yaml": pattern}).parts
 
 
 def test_what_sops_left_in_clear_is_judged() -> None:

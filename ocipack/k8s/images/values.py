@@ -23,7 +23,9 @@ from ocipack.k8s.images.site import (
 )
 from ocipack.oci.reference import Reference
 
-_IMAGE_KEY: Final = re.compile(r"image|IMAGE|.*(?:Image|[_-]image|[_-]IMAGE)")
+IMAGE_KEY: Final = re.compile(r"image|IMAGE|.*(?:Image|[_-]image|[_-]IMAGE)")
+"""What a field that holds an image is called."""
+
 _ARGUMENT: Final = re.compile(r"(--?[\w.-]*image)=(.+)")
 _FLAG: Final = re.compile(r"--?[\w.-]*image")
 _TAGS: Final = ("tag", "imageTag")
@@ -52,7 +54,7 @@ def walk(value: Any, path: Path, place: str, written: Written) -> Iterator[Site]
     yield from found
     used = {"image"} if found else set()
     for key, child in value.items():
-        if isinstance(child, str) and key not in used and _IMAGE_KEY.fullmatch(key):
+        if isinstance(child, str) and key not in used and IMAGE_KEY.fullmatch(key):
             yield from whole(child, (*path, key), place)
         elif isinstance(child, Mapping | list):
             yield from walk(child, (*path, key), place, written)
