@@ -40,6 +40,10 @@ class Repositories:
         """A repository to write to."""
         return self._opened("target", repository)
 
+    def anew(self, repository: Reference) -> RegistryStore:
+        """A target of which nothing is known yet."""
+        return self.app.registries.store(repository, write=True, prefetch=False)
+
     def tags(self, repository: Reference) -> Iterator[str]:
         """The tags of a source; no attached tag is asked for in vain after that."""
         found = list(self.asked(repository).tags())

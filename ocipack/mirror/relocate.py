@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from ocipack.errors import Misuse
 from ocipack.mirror.model import Relocation, Source
@@ -23,19 +24,25 @@ def about(source: Source) -> Iterator[None]:
 
 
 def repository(relocation: Relocation, source: Source) -> Reference:
-    """The repository at the target. Misuse if nothing says it, or if it is no name."""
+    """The repository at the target. Misuse if nothing says it, or if it is no name.
+
+    A registry is the same in any case, and a collision must be seen to be one.
+    """
     bare = source.bare
     found = source.to or _by_rule(relocation, bare) or _by_name(relocation, bare)
     if found is None:
         found = _by_form(relocation, bare)
-    if found == bare:
+    found = replace(found, registry=found.registry.lower())
+    if found == replace(bare, registry=bare.registry.lower()):
         raise Misuse(f"{bare} would be mirrored onto itself")
     return found
 
 
 def is_flat(relocation: Relocation, source: Source) -> bool:
     """Whether `source` gets tags made of digests, in the one repository for all."""
-    return relocation.form == "flat" and str(repository(relocation, source)) == relocation.base
+    return (
+        relocation.form == "flat" and str(repository(relocation, source)) == relocation.base.lower()
+    )
 
 
 def digest_tag(digest: Digest) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any
 
 from ocipack import errors
@@ -17,7 +16,6 @@ from ocipack.mirror.relocate import digest_tag
 from ocipack.oci.digest import Digest
 from ocipack.report import Finding, Severity
 
-_NONE: Mapping[str, int] = MappingProxyType({})
 _NOTHING = {"count": 0, "bytes": 0}
 _IDLE = Copied()
 
@@ -55,7 +53,6 @@ class Result:
     before: Digest | None = None
     proof: str = ""
     done: Copied = _IDLE
-    kinds: Mapping[str, int] = field(default_factory=lambda: _NONE)
     left_out: int = 0
     lacking: tuple[str, ...] = ()
     moved: Digest | None = None
@@ -86,7 +83,7 @@ class Result:
             "moved": {"count": self.done.copied, "bytes": self.done.copied_bytes},
             "mounted": {"count": self.done.mounted, "bytes": self.done.mounted_bytes},
             "there": {"count": self.done.skipped, "bytes": self.done.skipped_bytes},
-            "kinds": dict(self.kinds),
+            "kinds": dict(self.done.kinds),
             "leftOut": self.left_out,
             "lackingPlatforms": list(self.lacking),
             "sourceTagMovedTo": str(self.moved or ""),

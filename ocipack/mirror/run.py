@@ -5,8 +5,9 @@ What holds, step by step, whatever fails or is killed:
 1. What is copied is what was verified: the source is resolved once, and from then on only the
    digest counts. Without a policy somebody has said that nothing need be proven.
 2. A tag at the target that names something else is left alone, unless overwriting was asked for.
-3. Content and all that is attached to it are at the target, and were listed there and compared
-   with the plan, before the tag is set; it is set only if it is still where it was in (2).
+3. Content and all that is attached to it are at the target, whose own listings were compared with
+   the plan (`copy.deliver`; with `full` everything is asked for anew), before the tag is set; it is
+   set only if it is still where it was in (2).
 4. An item that fails ends alone.
 
 So a tag that names the source's content needs nothing: two requests, or one where a lock says what
@@ -47,6 +48,9 @@ class Places(Protocol):
     def target(self, repository: Reference) -> Store:
         """A repository to write to."""
 
+    def anew(self, repository: Reference) -> Store:
+        """The same, with nothing known about it."""
+
 
 @dataclass(frozen=True, slots=True)
 class How:
@@ -84,7 +88,7 @@ class Mirroring:
             return Result(item, Outcome.FAILED, item.source.reference.digest, error=error)
 
     def _mirror(self, item: Item) -> Result:
-        if item.settled:
+        if item.settled and not self.how.full:
             return Result(item, Outcome.SKIPPED, item.source.reference.digest)
         proof = self._proof(item)
         root = proof.descriptor if proof is not None else None
@@ -129,7 +133,6 @@ class Mirroring:
         result = replace(
             result,
             done=_to_do(plan),
-            kinds=plan.kinds,
             left_out=len(plan.left_out),
             lacking=choice.lacking if choice is not None and root.media_type in INDEXES else (),
             moved=self._moved(item, result),
@@ -141,6 +144,8 @@ class Mirroring:
         except OcipackError as error:
             error.hint = error.hint or (_SPARSE if plan.left_out else "")
             raise
+        if self.how.full and plan.missing:
+            self._compare(result, plan)
         if result.before != root.digest:
             store.tag(root, result.name, was=result.before)
         return replace(result, outcome=self._outcome(result, plan))
@@ -159,6 +164,17 @@ class Mirroring:
             raise Rejected(
                 f"{item.reference}: {lost[0]}, which the lock saw attached to it, is not any more",
                 hint="`ocipack lock check` says what else has changed",
+            )
+
+    def _compare(self, result: Result, plan: Move) -> None:
+        """Rejected if the target, asked anew, does not have all that it took."""
+        target = result.item.target
+        lost = self.transfers.missing(plan, self.places.anew(target))
+        if lost:
+            more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+            raise Rejected(
+                f"{target} took {lost[0].name or lost[0].target.digest}{more} and does not have it",
+                hint="the tag was not set; does something there delete what it gets?",
             )
 
     def _moved(self, item: Item, result: Result) -> Digest | None:

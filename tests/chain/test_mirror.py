@@ -252,6 +252,16 @@ def test_tags_that_never_move_cost_no_request_once_they_are_there(
     assert there.lines() == [f"GET {place}/tags/list", f"HEAD {place}/manifests/latest"]
 
 
+def test_full_looks_at_tags_too_that_never_move(mirror: Run, here: Registry) -> None:
+    image(here, "app", "v1")
+    sources = f"- image: {here.name}/app\n  tags: [v1]\n  immutableTags: 'v*'\n"
+    assert mirror(sources)[0] == 0
+    image(here, "app", "v1", b"moved all the same")
+
+    assert report(mirror, sources)[1]["counts"] == {"skipped": 1}
+    assert report(mirror, sources, "--full")[1]["counts"] == {"drifted": 1}
+
+
 def test_two_sources_for_one_tag_move_nothing(mirror: Run, here: Registry, there: Registry) -> None:
     image(here, "a/app", "v1")
     image(here, "b/app", "v1")

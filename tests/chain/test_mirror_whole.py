@@ -90,6 +90,36 @@ def test_what_nobody_trusted_has_signed_is_not_copied(
     assert "v2" not in there.repository("m/app").tags
 
 
+@pytest.mark.parametrize(("more", "exits"), [((), 3), (("--full",), 1)])
+def test_a_target_that_loses_what_it_took_gets_no_tag(
+    ocipack: Run,
+    mirrored: Any,
+    here: Registry,
+    there: Registry,
+    key: str,
+    more: tuple[str, ...],
+    exits: int,
+) -> None:
+    """It loses a signature at once, or as soon as it has shown it."""
+    digest = signed(ocipack, here, "app", "v1", key)
+    signature = f"sha256-{digest.partition(':')[2]}.sig"
+    own, answer = there.repository("m/app"), there.act
+
+    def act(seen: Any, body: bytes) -> Any:
+        done = answer(seen, body)
+        if seen.target.endswith("tags/list" if more else signature) and seen.method != "HEAD":
+            own.tags.pop(signature, None)
+        return done
+
+    there.act = act  # type: ignore[method-assign]  # something there cleans up too well
+
+    code, found = mirrored(f"unsigned: true\nsources: [{{image: '{here.name}/app:v1'}}]\n", *more)
+
+    assert code == exits, found
+    assert signature in found["items"][0]["error"]["message"]
+    assert "v1" not in own.tags
+
+
 def policy(here: Registry, public: str, exempt: str = "") -> None:
     text = (
         "apiVersion: ocipack.dev/v1alpha1\nkind: VerificationPolicy\nmetadata: {name: p}\nspec:\n"

@@ -208,6 +208,17 @@ def test_a_collision_that_cannot_be_looked_into_ends_the_run() -> None:
         world.plan(source(f"{NGINX}:1"), source("quay.io/library/nginx:1"), form="path")
 
 
+def test_a_registry_is_the_same_in_any_case() -> None:
+    world = World(digests={"quay.io/b:1": "c" * 64})
+    one = source("quay.io/a:1", to=Reference.parse("M.example/x"))
+    other = source("quay.io/b:1", to=Reference.parse("m.EXAMPLE/x"))
+
+    with pytest.raises(Rejected, match="would be both"):
+        world.plan(one, other)
+    with pytest.raises(Misuse, match="onto itself"):
+        world.plan(source("Quay.io/a:1", to=Reference.parse("quay.IO/a")))
+
+
 def test_what_is_asked_for_twice_is_done_once() -> None:
     made = World().plan(source(f"{NGINX}:1"), source(NGINX, tags=("1", "2")))
 
