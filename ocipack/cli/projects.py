@@ -165,6 +165,12 @@ def selected(
     )
 
 
+def confine(app: App, given: str, base: str) -> None:
+    """Contact no other registries than those that the project file allows, if there is one."""
+    if has_project(given, base):
+        app.registries.confine(read_project(given, base).registries)
+
+
 def placed(report: Report, prefix: str) -> Report:
     """`report` on a part of a tree, its files as seen from the top."""
     if not prefix:

@@ -666,3 +666,47 @@ def test_validate_builds_the_directories_that_the_file_names(fleet: Path, ocipac
         part = f"artifacts: [{{name: infra, root: infra{text}}}]\n"
         (fleet / "ocipack.yaml").write_text(HEAD + part)
         assert ocipack("validate", str(fleet))[0] == code
+
+
+def test_pin_looks_where_artifacts_are_made_of(fleet: Path, ocipack: Run) -> None:
+    for name in ("infra", "tenants/a", "tenants/b", "old"):
+        (fleet / name).mkdir(exist_ok=True)
+        (fleet / name / "map.yaml").write_text(POD)
+    parts = "artifacts: [{name: infra, root: infra}, {name: a, root: tenants/a, ignore: [map*]}]\n"
+    project(fleet, HEAD + parts)
+
+    def unpinned(*more: str) -> list[str]:
+        _, out, _ = ocipack("pin", str(fleet), "--check", "--output", "json", *more)
+        names = [one["file"] for one in json.loads(out)["images"]]
+        return [name.removeprefix(f"{fleet}/") for name in names]
+
+    assert unpinned() == ["infra/map.yaml", "old/map.yaml", "tenants/b/map.yaml"]
+    assert unpinned("--artifact", "infra") == ["infra/map.yaml"]
+    assert ocipack("pin", str(fleet / "infra"), "--artifact", "infra", "--check")[0] == 2
+    code, _, err = ocipack("pin", str(fleet / "old/map.yaml"), "--artifact", "infra")
+    assert code == 2
+    assert "--artifact is about a project" in err
+
+
+def test_pin_and_lock_contact_only_registries_that_are_listed(
+    fleet: Path, ocipack: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Registry() as registry:
+        pod = POD.replace("r.example.com/x:1", f"{registry.name}/x:1")
+        (fleet / "infra/map.yaml").write_text(pod)
+        for listed, said in (("r.example.com", True), (registry.name, False)):
+            project(fleet, HEAD + f"registries: [{listed}]\n")
+            _, _, err = ocipack("pin", str(fleet), "--lock", str(fleet / "x.lock"))
+            assert ("is not among the registries" in err) == said
+            assert bool(registry.lines()) != said
+        (fleet / "l.lock").write_text(
+            HEAD + "kind: Lock\nentries:\n"
+            f"- reference: {registry.name}/x:1\n  kind: image\n  digest: sha256:{'a' * 64}\n"
+            "  mediaType: application/vnd.oci.image.index.v1+json\n  size: 3\n"
+        )
+        project(fleet, HEAD + "registries: [r.example.com]\n")
+        _, _, err = ocipack("lock", "check", str(fleet / "l.lock"))
+        assert "is not among the registries" in err
+        monkeypatch.chdir(fleet)
+        assert "is not among the registries" in ocipack("lock", "check", "l.lock")[2]
+        assert "is not among the registries" in ocipack("pin", "infra/map.yaml")[2]

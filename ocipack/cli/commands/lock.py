@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.commands.pin import mirrors
 from ocipack.cli.console import plain, plural, size
 from ocipack.cli.outcome import Outcome
+from ocipack.cli.projects import confine, project_option
 from ocipack.errors import Rejected
 from ocipack.files.seam import read_bytes
 from ocipack.lock import BYTES, FILE, Entry, Lock
@@ -61,13 +63,15 @@ def show(_: App, *, file: str) -> Outcome:
 
 @click.argument("file", default=FILE)
 @click.option("--map", "mirror_file", default="", metavar="FILE", help="Ask these mirrors instead.")
-def check(app: App, *, file: str, mirror_file: str) -> Outcome:
+@project_option
+def check(app: App, *, file: str, mirror_file: str, project: str) -> Outcome:
     """Ask again for every entry of a lock: unchanged, moved, gone, or a signature lost.
 
     What the lock says is taken for no answer. Exits with 1 if anything is not as it was, with 3
     if that could not be found out.
     """
     lock, elsewhere = _read(file), mirrors(mirror_file)
+    confine(app, project, posixpath.dirname(file))
     with app.console.stage("resolve") as stage:
         found = standing(
             lock,

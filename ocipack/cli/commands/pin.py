@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import click
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.console import plain, plural
 from ocipack.cli.outcome import Outcome
+from ocipack.cli.projects import artifact_option, has_project, project_option, selected
 from ocipack.errors import Misuse, OcipackError, Rejected
 from ocipack.files.rewriting import Place, create, manifests
 from ocipack.files.seam import read_bytes
@@ -27,6 +28,7 @@ from ocipack.pin.resolve import answered, each, record, resolve
 from ocipack.pin.run import MOVED, Pinned, checked, finding, pin as pinned_run, wanted
 from ocipack.pin.scan import Found, Scan, scan, why as places_of
 from ocipack.report import Report, Severity
+from ocipack.tree.ignore import defaults
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
@@ -57,17 +59,21 @@ MIRRORS = 1024 * 1024
     metavar="FILE",
     help=f"Write there what everything resolved to; {FILE} if that is there already.",
 )
+@artifact_option
+@project_option
 def pin(app: App, *, paths: tuple[str, ...], **options: Any) -> Outcome:
     """Give every image a digest, in place.
 
     PATH is a manifest, or a directory whose YAML files are looked at. Images are found in every
     place whose type or name says so (docs/pin.md), each tag is resolved once, and only the bytes
     of those scalars change. What cannot be told or written is reported and left as it is. An
-    image that cannot be resolved keeps no other from being pinned; the exit code is then 3.
+    image that cannot be resolved keeps no other from being pinned; the exit code is then 3. What
+    the ocipack.yaml of a directory leaves out of its artifacts is left alone.
     Prints the names of the files that changed.
     """
+    keep = _keeping(app, paths, options.pop("project"), options.pop("artifacts"))
     how = _How(**options)
-    run = _Run(app, how, _listed(paths))
+    run = _Run(app, how, _listed(paths, keep))
     if how.why:
         return run.why()
     if how.check and not how.diff:
@@ -92,12 +98,41 @@ class _How:
         return self.lock_file or (FILE if os.path.lexists(FILE) else "")
 
 
-def _listed(paths: tuple[str, ...]) -> dict[str, Place]:
-    """Every file, however often it is named; Rejected if there is none."""
+def _keeping(
+    app: App, paths: tuple[str, ...], given: str, names: tuple[str, ...]
+) -> Callable[[Place], bool]:
+    """Which files are looked at, by the project file of the directory, else by the one here.
+
+    Those that some artifact may hold, and those that belong to none unless some are named: it
+    costs nothing to have them pinned.
+    """
+    alone = len(paths) == 1 and os.path.isdir(paths[0])  # noqa: PTH112 - a path as it was typed
+    base = paths[0] if alone else ""
+    if names and not alone:
+        raise Misuse("--artifact is about a project", hint="name its directory alone")
+    if not (names or has_project(given, base)):
+        return lambda _: True
+    chosen = selected(app, base, given, names)
+    if not alone:
+        return lambda _: True
+    parts = [(part.prefix, defaults("\n".join(part.ignore))) for part in chosen.artifacts]
+
+    def keep(place: Place) -> bool:
+        name = "/".join(place.parts)
+        inside = [out(name.removeprefix(top)) for top, out in parts if name.startswith(top)]
+        return not all(inside) if inside else not names
+
+    return keep
+
+
+def _listed(paths: tuple[str, ...], keep: Callable[[Place], bool]) -> dict[str, Place]:
+    """Every file to look at, however often it is named; Rejected if there is none."""
     found: dict[str, Place] = {}
     seen: set[tuple[int, int]] = set()
     for path in paths:
         for name, place in manifests(path).items():
+            if not keep(place):
+                continue
             status = os.stat(place.path)  # noqa: PTH116 - a path as it was typed
             if (status.st_dev, status.st_ino) not in seen:
                 seen.add((status.st_dev, status.st_ino))
