@@ -15,7 +15,7 @@ COMMANDS = {
     "pack": "Pack a tree into a deterministic artifact.",
     "render": "Build the manifests of a packed tree and check them.",
     "validate": "Check manifests as the API server and Flux will read them.",
-    "copy": "Copy an artifact by digest, then its tag.",
+    "copy": "Copy an artifact or image with all that is attached to it.",
     "mirror": "Bring images, artifacts, charts and whole locks to another registry.",
     "airgap": "Carry images, charts and artifacts across an air gap, with their signatures.",
     "sign": "Sign what is in a repository or layout, so that cosign agrees.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -11,18 +12,37 @@ from ocipack.cli.console import size
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.places import opened, place
 from ocipack.cli.trusted import Trust, proof_options, proven
-from ocipack.copy import Copied, copy as move, copy_attached
-from ocipack.errors import Rejected
+from ocipack.copy import Copied, Plan, Transfers
+from ocipack.errors import OcipackError, Rejected
+from ocipack.mirror.platforms import Choice
+from ocipack.oci.descriptor import INDEXES, Descriptor
+from ocipack.oci.store import Source, Store
 from ocipack.tag import standing, tag
+
+_SPARSE = "the destination may take no index without all its entries: leave --platform out"
 
 
 @click.argument("origin", metavar="SRC")
 @click.argument("destination", metavar="DST")
 @click.option(
+    "--recursive/--no-recursive",
     "--signatures/--no-signatures",
+    "attached",
     default=True,
     show_default=True,
-    help="Bring along what is attached: .sig, .att and .sbom tags, and referrers.",
+    help="Bring along what is attached to each manifest: .sig, .att and .sbom tags, and referrers.",
+)
+@click.option(
+    "--platform",
+    "platforms",
+    multiple=True,
+    metavar="OS/ARCH[/VARIANT]",
+    help="Of an index bring only these entries, and leave the index as it is; repeatable.",
+)
+@click.option(
+    "--require-signatures",
+    is_flag=True,
+    help="Refuse SRC, before anything moves, if no signature is attached to it.",
 )
 @click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True)
 @proof_options
@@ -31,15 +51,18 @@ def copy(
     *,
     origin: str,
     destination: str,
-    signatures: bool,
+    attached: bool,
+    platforms: tuple[str, ...],
+    require_signatures: bool,
     jobs: int,
     **options: Any,
 ) -> Outcome:
-    """Copy an artifact by digest, then its tag.
+    """Copy an artifact or image with all that is attached to it.
 
-    Without a tag in DST nothing is tagged. With one, the copy is verified at DST first; its
-    immutable twin, TAG-<first 12 hex of the digest>, is written before it. Prints the pinned
-    place.
+    Content moves by digest, byte for byte, and its tag last. What is attached is there before
+    what it is attached to, and is looked at once more at DST. Without a tag in DST nothing is
+    tagged. With one, the copy is verified at DST first; its immutable twin, TAG-<first 12 hex of
+    the digest>, is written before it. Prints the pinned place.
     """
     source_place, where = place(origin), place(destination)
     name = where.reference.tag
@@ -52,28 +75,69 @@ def copy(
             raise Rejected(f"{source_place} is {target.digest}, and not what {where} asks for")
         before = standing(store, [name] if name is not None else [])
         with app.console.stage("copy") as stage:
-            done = move(source, store, target, jobs=jobs)
-            if signatures:
-                done += copy_attached(source, store, target, jobs=jobs)
+            wanted = _Wanted(attached, platforms, require_signatures, jobs)
+            plan, done = wanted.copied(source, store, target)
             stage.say(_described(done))
         pinned = where.at(target.digest)
         if name is not None:
             proven(app, store, pinned, trust, [name])
             with app.console.stage("tag") as stage:
                 stage.say(", ".join(tag(store, target, before).written) or "there already")
+    return _outcome(str(pinned), plan, done)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the options say is to be copied, and how many requests may be in flight."""
+
+    attached: bool
+    platforms: tuple[str, ...]
+    require_signatures: bool
+    jobs: int
+
+    def copied(self, source: Source, store: Store, root: Descriptor) -> tuple[Plan, Copied]:
+        """Copy it; Rejected before anything moves if what is required is not there."""
+        choice = Choice(self.platforms) if self.platforms else None
+        wants = self.attached or self.require_signatures
+        with Transfers(self.jobs) as run:
+            plan = run.plan(source, store, root, attached=wants, choose=choice)
+            if self.require_signatures and not plan.signatures:
+                raise Rejected(
+                    f"{root.digest}: no signature is attached to it",
+                    hint="sign it, or ask whoever publishes it; --require-signatures was given",
+                )
+            if choice is not None and root.media_type in INDEXES and choice.lacking:
+                raise Rejected(
+                    f"{root.digest}: no entry is for {', '.join(choice.lacking)}",
+                    hint="`ocipack inspect` shows what it has",
+                )
+            try:
+                return plan, run.deliver(plan, store)
+            except OcipackError as error:
+                error.hint = error.hint or (_SPARSE if plan.left_out else "")
+                raise
+
+
+def _outcome(pinned: str, plan: Plan, done: Copied) -> Outcome:
+    left_out = {"left_out": len(plan.left_out)} if plan.left_out else {}
     return Outcome(
-        str(pinned),
+        pinned,
         {
-            "artifact": {"place": str(pinned), "digest": str(target.digest)},
+            "artifact": {"place": pinned, "digest": str(plan.root.digest)},
             "copied": {"count": done.copied, "bytes": done.copied_bytes},
             "skipped": {"count": done.skipped, "bytes": done.skipped_bytes},
+            "mounted": {"count": done.mounted, "bytes": done.mounted_bytes},
+            "kinds": dict(done.kinds),
+            **left_out,
         },
+        summary=[(name, f"{count:,}") for name, count in {**done.kinds, **left_out}.items()],
     )
 
 
 def _described(done: Copied) -> str:
-    moved = f"{done.copied} moved ({size(done.copied_bytes)})"
-    return f"{moved}, {done.skipped} there already"
+    moved = f"{done.copied} moved ({size(done.copied_bytes - done.mounted_bytes)})"
+    mounted = f", {done.mounted} of them mounted" if done.mounted else ""
+    return f"{moved}{mounted}, {done.skipped} there already"
 
 
 command = outcome_command(copy)
