@@ -193,22 +193,51 @@ def test_what_an_interrupted_run_left_is_not_sent_again(
     assert len(server.received) == len(set(server.received)) == 4
 
 
-def test_a_big_blob_is_asked_for_unless_the_repository_is_surely_new(
+def test_a_big_blob_is_asked_for_in_a_repository_that_may_be_new(
     bare: Registry, origin: MemoryStore
 ) -> None:
-    big = put(origin, bytes(2_000_000), LAYER)
+    bigs = [put(origin, bytes([n]) * 2_000_000, LAYER) for n in range(5)]
     store = opened(bare)
     with pytest.raises(NotFound):
         store.resolve("v1")
-    assert not store.exists(big)
-    assert bare.lines("^HEAD")
+    assert not any(map(store.exists, bigs))
+    assert len(bare.lines("^HEAD")) == 5
     bare.switches.name_unknown = True
     bare.requests.clear()
     store = opened(bare)
     with pytest.raises(NotFound):
         store.resolve("v1")
-    assert not store.exists(big)
-    assert not bare.lines("^HEAD")
+    assert not any(map(store.exists, bigs))
+    assert len(bare.lines("^HEAD")) == 3, "three that are not there are enough of a sign"
+    assert not store.exists(put(origin, b"small", LAYER))
+    assert len(bare.lines("^HEAD")) == 3
+
+
+def test_big_blobs_of_an_interrupted_run_are_found_where_nothing_mounts(
+    server: Registry, origin: MemoryStore
+) -> None:
+    server.switches.mount = False
+    root = image(origin, *(bytes([n]) * 2_000_000 for n in range(3)))
+    for part in Manifest(origin.content[root.digest], MANIFEST).layers:
+        opened(server).push(part, origin)
+    with pytest.raises(NotFound, match="NAME_UNKNOWN"):
+        (store := opened(server)).resolve("v1")
+    copy(origin, store, root, tag="v1")
+    assert len(server.received) == len(set(server.received)) == 4
+
+
+@pytest.mark.parametrize("status", [400, 403, 405, 501])
+def test_a_registry_that_does_not_say_whether_it_has_a_blob_is_sent_it(
+    server: Registry, origin: MemoryStore, status: int
+) -> None:
+    root = filled(server, origin)
+    server.switches.faults = [Fault("^HEAD .*blobs", status)]
+    store = opened(server)
+    store.resolve("v1")
+    other = image(origin, b"other")
+    copy(origin, store, other, tag="v2")
+    assert opened(server).resolve("v2") == other
+    assert root != other
 
 
 def test_a_name_that_is_absent_in_a_repository_in_use_does_not_make_it_new(
@@ -567,6 +596,17 @@ def test_a_page_instead_of_a_manifest(server: Registry, origin: MemoryStore, bod
     with pytest.raises(StoreError, match="text/html, which is not a manifest") as caught:
         opened(server).resolve("v1")
     assert "is this a registry" in caught.value.hint
+
+
+def test_an_image_in_the_first_format_of_docker_is_named(
+    server: Registry, origin: MemoryStore
+) -> None:
+    filled(server, origin)
+    kind = "application/vnd.docker.distribution.manifest.v1+prettyjws"
+    server.switches.faults = [Fault("/v1", 200, {"Content-Type": kind}, b'{"schemaVersion":1}')]
+    with pytest.raises(StoreError, match="schema 1") as caught:
+        opened(server).resolve("v1")
+    assert "schema 2" in caught.value.hint
 
 
 def test_a_page_that_explains_a_failure(server: Registry) -> None:
@@ -1110,6 +1150,45 @@ def test_tags_in_pages(server: Registry, origin: MemoryStore) -> None:
         server.switches.link = link
         with pytest.raises(StoreError, match=words):
             opened(server).tags()
+
+
+@pytest.mark.parametrize("page", [50, 100])
+@pytest.mark.parametrize("count", [99, 100, 101, 250])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_pages_that_name_no_next_one(
+    server: Registry, origin: MemoryStore, page: int, count: int, *, ordered: bool
+) -> None:
+    """A list that ends where registries cut lists is asked for its rest."""
+    root = filled(server, origin)
+    names = {f"v{n}" for n in range(1, count + 1)}
+    server.repository("team/app").tags = dict.fromkeys(names, str(root.digest))
+    server.switches.page, server.switches.link = page, "none"
+    server.switches.tags_sorted = ordered
+    found = list(opened(server).tags())
+    assert found == sorted(found)
+    if ordered:
+        assert set(found) == names
+    assert opened(server).few_tags() is None or len(names) < page
+
+
+def test_a_registry_that_knows_no_last_has_told_everything(
+    server: Registry, origin: MemoryStore
+) -> None:
+    root = filled(server, origin)
+    names = [f"v{n:03}" for n in range(100)]
+    server.repository("team/app").tags = dict.fromkeys(names, str(root.digest))
+    body = json.dumps({"tags": names}).encode()
+    for answer in (Fault("last=", 400), Fault("last=", 404), Fault("last=", 200, {}, body)):
+        server.switches.faults = [answer]
+        server.requests.clear()
+        assert list(opened(server).tags()) == names
+        assert server.lines() == [
+            "GET /v2/team/app/tags/list",
+            "GET /v2/team/app/tags/list?last=v099",
+        ]
+    server.switches.faults = [Fault("last=", 500)]
+    with pytest.raises(Unavailable):
+        opened(server).tags()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.2", "127.0.0.1"])

@@ -25,10 +25,14 @@ _UNRELATED = Credential("none: not the registry's own host")
 
 @dataclass(slots=True)
 class Features:
-    """What a registry has shown of itself in this run; None is not known yet."""
+    """What a registry has shown of itself in this run; None is not known yet.
+
+    `misses` counts big blobs that were looked for in new repositories, in vain.
+    """
 
     referrers: bool | None = None
     self_mount: bool = True
+    misses: int = 0
 
 
 @dataclass(slots=True)

@@ -35,7 +35,11 @@ IMMUTABLE_HINT = (
 
 _OK, _NOT_FOUND = 200, 404
 _WRITTEN = frozenset({200, 201, 202})
-_NO_HEAD = frozenset({400, 403, 405, 501})
+NO_HEAD = frozenset({400, 403, 405, 501})
+"""What means that this cannot be asked in this way, rather than that there is nothing."""
+_SCHEMA_1 = frozenset(
+    f"application/vnd.docker.distribution.manifest.v1+{form}" for form in ("json", "prettyjws")
+)
 _MEMORY = 32 * 1024 * 1024
 
 _HALF_WRITTEN = (400, "DIGEST_INVALID")
@@ -88,7 +92,7 @@ def head(at: Repository, name: str) -> Descriptor | None:
     answer = at.call(
         "HEAD",
         f"manifests/{name}",
-        {_OK, _NOT_FOUND, *_NO_HEAD},
+        {_OK, _NOT_FOUND, *NO_HEAD},
         headers={"Accept": ACCEPT},
     )
     answer.finish()
@@ -140,6 +144,12 @@ def _media_type(answer: Answer, raw: bytes) -> str:
             return named
         if named is None:
             return INDEX if "manifests" in document else MANIFEST
+    if said in _SCHEMA_1:
+        raise StoreError(
+            f"{answer.at.what}: the image is in Docker's first format (schema 1), whose digest "
+            "changes with its history; it is not read",
+            hint="build it again, or push it with a tool that writes schema 2",
+        )
     raise StoreError(
         f"{answer.at.what}: answered with {printable(said, 80) or 'no media type'}, "
         "which is not a manifest or index",

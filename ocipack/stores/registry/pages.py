@@ -19,6 +19,9 @@ LISTING_LIMIT = 8 * 1024 * 1024
 LISTING_TOTAL = 64 * 1024 * 1024
 """Bytes of all pages of one listing: entries that repeat count too."""
 
+_CUTS = frozenset({50, 100, 500, 1000, 5000, 10_000})
+"""At which lengths registries cut lists, those too that forget to say so."""
+
 _LINK = r'<([^<>]*)>((?:\s*;\s*[A-Za-z*]+\s*=\s*(?:"[^"]*"|[^\s;,"]+))*)'
 _RELATION = r'(?i);\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))'
 
@@ -46,6 +49,11 @@ def following(at: Repository, answer: Answer, raw: bytes, *, accept: str) -> Ite
             raise StoreError(f"{answer.at.what}: its pages have more than {LISTING_TOTAL} bytes")
         yield raw
     raise StoreError(f"{answer.at.what}: more than {PAGES} pages")
+
+
+def is_cut(count: int) -> bool:
+    """Whether a list of so many entries may be a page, though it names no next one."""
+    return count in _CUTS
 
 
 def has_more(at: Repository, answer: Answer) -> bool:

@@ -24,6 +24,7 @@ _SMALL = 1024 * 1024
 _TAGS = 1_000_000
 _APPENDED = r"sha(256|512)-[0-9a-f]+\.[a-z]+"
 _LONGEST_PAUSE = 2.0
+_MISSES = 3
 _OK, _NOT_FOUND = 200, 404
 
 
@@ -35,9 +36,10 @@ class RegistryStore:
     most names turn out to need nothing (and some registries count reads of manifests).
 
     A repository is new when the registry says that it does not exist, and taken to be new when
-    the first name asked for is not there. In a new one `exists` knows without asking (but asks
-    for a big blob unless it is sure), and `push` finds what an interrupted run left behind with
-    the request that opens an upload.
+    the first name asked for is not there. In a new one `exists` knows without asking, and `push`
+    finds what an interrupted run left behind with the request that opens an upload. Big blobs are
+    asked for all the same where that is not sure, and a few times where it is: registries that
+    mount nothing say that a repository without manifests does not exist.
     """
 
     def __init__(self, at: Repository, *, prefetch: bool = True) -> None:
@@ -121,12 +123,14 @@ class RegistryStore:
             if target.digest in self._here:
                 return self._here[target.digest] == target.size
             cheap = target.is_manifest or target.size <= _SMALL
-            if self._surely_new or (self._new and cheap):
+            sure = self._surely_new and self.at.client.features.misses >= _MISSES
+            if self._new and (cheap or sure):
                 return False
         found = self._has_manifest(target) if target.is_manifest else self._has_blob(target)
         if not found:
             with self._lock:
                 self._absent.add(target.digest)
+                self.at.client.features.misses += self._surely_new
         return found
 
     def _has_manifest(self, target: Descriptor) -> bool:
@@ -136,7 +140,8 @@ class RegistryStore:
             return False
 
     def _has_blob(self, target: Descriptor) -> bool:
-        answer = self.at.call("HEAD", f"blobs/{target.digest}", {_OK, _NOT_FOUND})
+        ok = {_OK, _NOT_FOUND, *manifests.NO_HEAD}
+        answer = self.at.call("HEAD", f"blobs/{target.digest}", ok)
         answer.finish()
         if answer.status != _OK or answer.length not in (None, target.size):
             return False
@@ -288,6 +293,8 @@ class RegistryStore:
             return None
         else:
             found = frozenset(_tags(raw, answer.at.what))
+            if pages.is_cut(len(found)):
+                return None
         with self._lock:
             self._empty = not found
             self._lists = frozenset(tag for tag in found if referrers.is_fallback_tag(tag))
@@ -297,11 +304,19 @@ class RegistryStore:
         """Every tag, sorted bytewise; NotFound if the registry knows no such repository."""
         answer, raw = self.at.read("tags/list", {_OK}, pages.LISTING_LIMIT, elsewhere=False)
         found: set[str] = set()
-        for page in pages.following(self.at, answer, raw, accept=""):
-            found.update(_tags(page, answer.at.what))
-            if len(found) > _TAGS:
-                raise StoreError(f"{self.at.shown}: more than {_TAGS} tags")
-        return iter(sorted(found))
+        while True:
+            before, names = len(found), list[str]()
+            for page in pages.following(self.at, answer, raw, accept=""):
+                names = list(_tags(page, answer.at.what))
+                found.update(names)
+                if len(found) > _TAGS:
+                    raise StoreError(f"{self.at.shown}: more than {_TAGS} tags")
+            if len(found) == before or not pages.is_cut(len(names)):
+                return iter(sorted(found))
+            url = self.at.url("tags/list").plus("last", names[-1])
+            ok = {_OK, _NOT_FOUND, *manifests.NO_HEAD}
+            answer, raw = self.at.read(url, ok, pages.LISTING_LIMIT, elsewhere=False)
+            raw = raw if answer.status == _OK else b"{}"
 
 
 class _Read:
