@@ -27,6 +27,11 @@ MAY = {
     ("inspect", "ocidir://{site}:v1"): {"dataclasses"},
     ("list", "ocidir://{site}"): {"dataclasses"},
     ("mirror", "--help"): {"dataclasses", "yaml"},
+    ("airgap", "list", "{site}/../site.tar"): {"dataclasses"},
+    ("airgap", "diff", "{site}/../site.tar", "{site}/../site.tar"): {"dataclasses"},
+    ("airgap", "verify", "{site}/../site.tar", "--key", "{keys}/cosign.pub"): {
+        *("cryptography", "dataclasses")
+    },
     ("pack", "{site}"): {"dataclasses", "deflate"},
     ("sign", "ocidir://{site}:v1", "--key", "{keys}/cosign.key"): {
         *("cryptography", "dataclasses", "nacl")
@@ -63,6 +68,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    saved = subprocess.run(
+        [
+            *(sys.executable, "-m", "ocipack", "airgap", "save", f"ocidir://{root}/site:v1"),
+            *("-o", f"{root}/site.tar", "--key", str(ROOT / "keys-example/cosign.pub")),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert saved.returncode == 0, saved.stderr
     (root / "policy.yaml").write_text(
         "apiVersion: ocipack.dev/v1alpha1\nkind: VerificationPolicy\nmetadata: {name: p}\n"
         "spec:\n  images: ['**']\n  authorities:\n"

@@ -145,9 +145,10 @@ class _Gathered:
         for target, _ in self._blobs.values():  # what proves one item is not left out of another
             self._left_out.pop(target.digest, None)
         since = self._earlier.digest if self._earlier is not None else None
-        papers = Papers(Record(since, tuple(self._left_out.values())), files)
-        manifest, blobs = papers.manifest()
         entries = [*self._named(), *self._tagged(), *self._listed()]
+        seal = record.sealed(_document(entries))
+        papers = Papers(Record(seal, since, tuple(self._left_out.values())), files)
+        manifest, blobs = papers.manifest()
         entries.append(_entry(manifest.descriptor, record.NAME))
         for digest, content in {**blobs, manifest.descriptor.digest: manifest.raw}.items():
             self._hold(blob_path(digest), content)
@@ -254,8 +255,12 @@ def _entry(target: Descriptor, name: str, *, full: bool = False) -> dict[str, An
     return replace(target.plain, annotations=annotations).to_dict()
 
 
+def _document(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"schemaVersion": 2, "mediaType": INDEX, "manifests": entries}
+
+
 def _index(entries: list[dict[str, Any]]) -> bytes:
-    return jsontext.encode({"schemaVersion": 2, "mediaType": INDEX, "manifests": entries})
+    return jsontext.encode(_document(entries))
 
 
 def _tagged(reference: Reference) -> str:

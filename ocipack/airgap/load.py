@@ -12,9 +12,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ocipack.errors import IntegrityError, Misuse, OcipackError, Rejected
 from ocipack.mirror.model import Relocation, Source as Origin
@@ -32,8 +32,15 @@ if TYPE_CHECKING:
     from ocipack.oci.store import Source, Store
     from ocipack.verify import Exempted, Verified
 
-Open = Callable[[Reference], "Store"]
-"""Opens a repository of the target for writing; the same one for the same repository."""
+
+class Targets(Protocol):
+    """Opens repositories of the target; see `mirror.run.Places`."""
+
+    def target(self, repository: Reference) -> Store:
+        """A repository to write to; the same one for the same repository."""
+
+    def anew(self, repository: Reference) -> Store:
+        """The same, with nothing known about it."""
 
 
 def moves(site: Site, relocation: Relocation) -> tuple[Move, ...]:
@@ -80,14 +87,14 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """Loads items of `site` into the stores that `open_` opens, by names that `relocation` gives.
+    """Loads items of `site` into the stores of `targets`, by names that `relocation` gives.
 
     `overwrite` lets tags move that stand for something else.
     """
 
     site: Site
     relocation: Relocation
-    open_: Open
+    targets: Targets
     transfers: Transfers
     overwrite: bool = False
 
@@ -122,21 +129,25 @@ class Loader:
 
     def target(self, repository: Reference) -> Store:
         """See `mirror.run.Places`."""
-        return self.open_(repository)
+        return self.targets.target(repository)
+
+    def anew(self, repository: Reference) -> Store:
+        """See `mirror.run.Places`."""
+        return self.targets.anew(repository)
 
     def _find_left_out(self, one: Load) -> None:
         """Look where the blobs are that the archive has not (3): a look is what mounting needs."""
-        dest = self.open_(one.move.target)
+        dest = self.target(one.move.target)
         for target in one.whole.left_out:
             if dest.exists(target):
                 continue
             for name in self.site.left_out[target.digest].repositories:
                 origin = Origin("image", Reference.parse(f"{name}@{target.digest}"))
-                if self.open_(repository(self.relocation, origin)).exists(target):
+                if self.target(repository(self.relocation, origin)).exists(target):
                     break
             else:
                 raise Rejected(
                     f"{target.digest} is not in {self.site.files.where}, which builds on the "
-                    f"archive {self.site.record.since}, and not at the target",
+                    f"archive {self.site.since}, and not at the target",
                     hint="load that archive first",
                 )

@@ -1,7 +1,7 @@
 """What an archive says about itself, beside the images: a manifest of its own in the layout.
 
     artifactType  application/vnd.ocipack.airgap.v1+json, named `ocipack-airgap` in index.json
-    config        the record: what was left out because an earlier archive had it
+    config        the record: what index.json names, and what an earlier archive had already
     layers        files (lock, policies, public keys), each with its path as title annotation
 
 So the layout stays a layout: `oras pull --oci-layout site.tar:ocipack-airgap` has the files, too.
@@ -20,6 +20,7 @@ from ocipack.errors import IntegrityError, Misuse, malformed
 from ocipack.oci import jsontext
 from ocipack.oci.descriptor import EMPTY, MANIFEST, Descriptor
 from ocipack.oci.digest import Digest
+from ocipack.oci.layout import REF_NAME
 from ocipack.oci.manifest import Manifest
 from ocipack.oci.reference import Reference
 from ocipack.tree.tree import check_name
@@ -58,12 +59,14 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was left out, and which earlier archive had it.
+    """What belongs together, what was left out, and which earlier archive had it.
 
-    `since` is the digest of its index.json, or of the list that stood for it. Misuse if something
-    is left out and nothing is said of where it is.
+    `index` is the digest of index.json without the entry of the record (`sealed`): nothing else
+    in a layout vouches for names. `since` is the digest of the earlier archive's index.json. Misuse
+    if something is left out and nothing is said of where it is.
     """
 
+    index: Digest
     since: Digest | None = None
     left_out: tuple[LeftOut, ...] = ()
 
@@ -74,7 +77,7 @@ class Record:
 
     def encode(self) -> bytes:
         """The JSON form."""
-        said: dict[str, Any] = {"apiVersion": API, "kind": KIND}
+        said: dict[str, Any] = {"apiVersion": API, "kind": KIND, "index": str(self.index)}
         if self.since is not None:
             blobs = [_blob(one) for one in self.left_out]
             said["leftOut"] = {"since": str(self.since), "blobs": blobs}
@@ -84,13 +87,26 @@ class Record:
     def decode(cls, raw: bytes) -> Record:
         """Read the JSON form; IntegrityError for anything else."""
         with malformed("the record of the archive"):
-            said = _members(jsontext.decode(raw), {"apiVersion", "kind"}, {"leftOut"})
+            said = _members(jsontext.decode(raw), {"apiVersion", "kind", "index"}, {"leftOut"})
             if (said["apiVersion"], said["kind"]) != (API, KIND):
                 raise Misuse(f"not an {API} {KIND}")
+            index = Digest.parse(said["index"])
             if "leftOut" not in said:
-                return cls()
+                return cls(index)
             left = _members(said["leftOut"], {"since", "blobs"})
-            return cls(Digest.parse(left["since"]), tuple(map(_left_out, left["blobs"])))
+            return cls(index, Digest.parse(left["since"]), tuple(map(_left_out, left["blobs"])))
+
+
+def sealed(document: Mapping[str, Any]) -> Digest:
+    """The digest of an index.json without the entry of the record, which cannot name itself."""
+    entries = document.get("manifests") or []
+    others = [entry for entry in entries if _name(entry) != NAME]
+    return Digest.of(jsontext.encode({**document, "manifests": others}))
+
+
+def _name(entry: object) -> object:
+    annotations = entry.get("annotations") if isinstance(entry, dict) else None
+    return annotations.get(REF_NAME) if isinstance(annotations, dict) else None
 
 
 def _blob(one: LeftOut) -> dict[str, Any]:
@@ -129,7 +145,7 @@ class Papers:
     Misuse for a path that is not plain, or for more and longer files than are read again.
     """
 
-    record: Record = field(default_factory=Record)
+    record: Record
     files: Mapping[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

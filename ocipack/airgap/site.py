@@ -9,7 +9,9 @@ is no second list that could say something else.
    that repository; without the repository, as other tools write it, in every one.
 3. Entries without a name, and those listed under `sha256-<hex>`, are referrers of whatever their
    own manifests name as subject, in every repository that has it.
-4. The entry `ocipack-airgap` is the record (`ocipack.airgap.record`).
+4. The entry `ocipack-airgap` is the record (`ocipack.airgap.record`), which says what the other
+   entries were when the archive was saved: a name that was damaged or edited since is refused.
+   Who edits both is stopped by signatures alone.
 5. Any other name belongs to no repository: IntegrityError says so, rather than leaving it behind.
 """
 
@@ -18,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from ocipack.airgap import record
 from ocipack.airgap.record import LeftOut, Record
@@ -85,14 +87,25 @@ class Site:
         self.files, self._earlier = files, earlier
         self.blobs = files.blobs
         self.items: tuple[Item, ...] = ()
-        self.record = Record()
+        self.record: Record | None = None
         self.digest, document = _index(files)
         self._tags: dict[tuple[str, str], Descriptor] = {}
         self._referrers: dict[Digest, dict[Digest, Descriptor]] = {}
         self._papers: Manifest | None = None
         self.left_out: Mapping[Digest, LeftOut] = {}
         self._read_entries(list(_entries(document, files.where)))
-        self.left_out = {one.digest: one for one in self.record.left_out}
+        if self.record is not None:
+            if self.record.index != record.sealed(document):
+                raise IntegrityError(
+                    f"{files.where}: {INDEX_FILE} is not what it was when the archive was saved",
+                    hint="it was damaged or edited: bring the archive again",
+                )
+            self.left_out = {one.digest: one for one in self.record.left_out}
+
+    @property
+    def since(self) -> Digest | None:
+        """The earlier archive that has what this one left out."""
+        return self.record.since if self.record is not None else None
 
     @property
     def repositories(self) -> tuple[str, ...]:
@@ -126,7 +139,7 @@ class Site:
         if self._earlier is None:
             raise Rejected(
                 f"{target.digest}: left out of {self.files.where}, since the archive "
-                f"{self.record.since} had it",
+                f"{self.since} had it",
                 hint="load that one first, or name it with --since",
             )
         return self._earlier.fetch(target)
@@ -179,6 +192,8 @@ class Site:
             if held > HELD:
                 raise IntegrityError(f"{self.files.where}: more than {HELD} bytes of referrers")
             found = manifest(self.at(""), target)
+            if found.artifact_type == record.ARTIFACT_TYPE:
+                raise IntegrityError(f"{self.files.where}: the record has lost its name")
             if found.subject is not None:
                 listed = self._referrers.setdefault(found.subject.digest, {})
                 listed[target.digest] = replace(found.referrer, media_type=target.media_type)
@@ -240,7 +255,7 @@ class Repository:
         raise NotFound(f"{digest} is not named in {self.site.files.where}")
 
 
-def _index(files: Files) -> tuple[Digest, object]:
+def _index(files: Files) -> tuple[Digest, Mapping[str, Any]]:
     """The digest and content of index.json."""
     for name, limit in ((LAYOUT_FILE, len(VERSION) * 10), (INDEX_FILE, BYTES)):
         size = files.has(name)
@@ -252,7 +267,10 @@ def _index(files: Files) -> tuple[Digest, object]:
             raise ValueError(f"unknown version {said['imageLayoutVersion']!r}")
     raw = b"".join(files.read(INDEX_FILE))
     with malformed(f"{files.where}: {INDEX_FILE}"):
-        return Digest.of(raw), jsontext.decode(raw)
+        document = jsontext.decode(raw)
+        if not isinstance(document, dict):
+            raise TypeError("not a JSON object")
+        return Digest.of(raw), document
 
 
 def _entries(document: object, where: str) -> Iterator[tuple[str, Descriptor]]:

@@ -6,9 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
 from typing import Any, TypeVar
 
 from ocipack.airgap import check
@@ -25,7 +23,6 @@ from ocipack.oci.location import Location
 from ocipack.oci.reference import Reference
 from ocipack.oci.store import Source
 from ocipack.stores.layout.archive import Archive
-from ocipack.stores.registry.store import RegistryStore
 from ocipack.trust.policy import Policy, VerificationPolicy
 from ocipack.trust.policy.names import EVERYTHING, Glob
 from ocipack.verify import Exempted, Verified, decide, verify
@@ -54,10 +51,10 @@ def archive(path: str, since: str = "") -> Iterator[tuple[Archive, Site]]:
 
 
 def _check_since(site: Site, before: Site, path: str) -> None:
-    if site.record.since not in (None, before.digest):
+    if site.since not in (None, before.digest):
         raise Misuse(
             f"{path} is not the archive that this one builds on: it is {before.digest}, and "
-            f"{site.record.since} is needed"
+            f"{site.since} is needed"
         )
 
 
@@ -147,27 +144,6 @@ def proven_items(
     return each(app, one, items, lambda whole: str(whole.item.reference))
 
 
-@dataclass
-class Targets:
-    """The repositories that a run writes to, each open once."""
-
-    app: App
-    _open: dict[str, RegistryStore] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
-
-    def open(self, repository: Reference) -> RegistryStore:
-        """A repository to write to."""
-        with self._lock:
-            if repository.bare not in self._open:
-                store = self.app.registries.store(repository, write=True, prefetch=False)
-                self._open[repository.bare] = store
-            return self._open[repository.bare]
-
-    def is_plain(self, registry: str) -> bool:
-        """Whether we speak to a registry without TLS."""
-        return self.open(Reference(registry, "x")).at.client.base.scheme == "http"
-
-
 def checked(app: App, files: Archive, site: Site, transfers: Transfers) -> tuple[Whole, ...]:
     """Read and hash the whole archive; all its items, of which nothing is missing."""
     with app.console.stage("check") as stage:
@@ -203,8 +179,8 @@ def artifact_type(one: Whole) -> str:
 def whence(site: Site) -> dict[str, Any]:
     """The JSON form of what an archive says about itself."""
     said: dict[str, Any] = {"digest": str(site.digest), "files": sorted(site.papers)}
-    if site.record.since is not None:
+    if site.since is not None:
         left = sum(one.size for one in site.left_out.values())
-        said["since"] = str(site.record.since)
+        said["since"] = str(site.since)
         said["leftOut"] = {"count": len(site.left_out), "bytes": left}
     return said

@@ -7,22 +7,31 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from ocipack.airgap.contents import Wanted
+from ocipack.airgap.contents import Contents, Wanted, gather
 from ocipack.airgap.record import FILE_BYTES
-from ocipack.cli.archives import Proof, each, policy, prove
+from ocipack.airgap.save import Saved, save as stream
+from ocipack.cli.archives import Proof, each, earlier, policy, prove
 from ocipack.cli.command import App
+from ocipack.cli.commands.pin import mirrors as read_mirrors
+from ocipack.cli.console import plural, size
+from ocipack.cli.outcome import Outcome
 from ocipack.cli.places import place
 from ocipack.cli.trusted import Trust
+from ocipack.copy import Transfers
 from ocipack.errors import Misuse
 from ocipack.files.seam import read_bytes
 from ocipack.lock import BYTES, Lock
+from ocipack.mirror.plan import Shard, plan
+from ocipack.mirror.reader import BYTES as MIRROR_BYTES, read as read_mirror
 from ocipack.oci.location import REGISTRY, Location
 from ocipack.oci.reference import Reference
-from ocipack.oci.store import Source
 from ocipack.pin.mirrors import Mirrors
 from ocipack.stores.layout import LayoutStore
+from ocipack.stores.layout.stream import Stream
 from ocipack.stores.layout.volumes import SMALLEST
+from ocipack.stores.registry.store import RegistryStore
 from ocipack.trust.keys import PublicKey
 
 _SIZE = re.compile(r"([1-9][0-9]{0,14})(B|KiB|MiB|GiB|TiB|kB|KB|MB|GB|TB)?")
@@ -43,15 +52,103 @@ def volume(text: str) -> int:
     return found
 
 
-def named(places: Iterable[str], lock: str) -> list[Location]:
-    """The places on the command line, and everything in a lock; Misuse if that is nothing."""
-    found = [place(text) for text in places]
-    if lock:
-        entries = Lock.parse(read_bytes(lock, limit=BYTES), file=lock).entries
-        found += [Location(REGISTRY, one.reference.at(one.content.digest)) for one in entries]
-    if not found:
-        raise Misuse("nothing to save", hint="name places, or a lock with --lock")
-    return list(dict.fromkeys(found))
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What is to be saved, and from where: see the options of `airgap save`."""
+
+    places: tuple[str, ...]
+    lock: str = ""
+    mirror: str = ""
+    map_file: str = ""
+    files: tuple[str, ...] = ()
+    since: str = ""
+
+    def named(self, sources: Sources) -> list[Location]:
+        """The places on the command line, all in the lock, all that the mirror file picks.
+
+        Misuse if that is nothing.
+        """
+        found = [place(text) for text in self.places]
+        if self.mirror:
+            found += _picked(self.mirror, sources)
+        if self.lock:
+            entries = Lock.parse(read_bytes(self.lock, limit=BYTES), file=self.lock).entries
+            found += [Location(REGISTRY, one.reference.at(one.content.digest)) for one in entries]
+        if not found:
+            raise Misuse("nothing to save", hint="name places, --lock or --mirror")
+        return list(dict.fromkeys(found))
+
+    def papers(self, trust: Trust) -> dict[str, bytes]:
+        """The files that come along, by the path that they have from what is above all of them.
+
+        So the keys that a policy names stay where the policy looks for them.
+        """
+        lock = (self.lock,) if self.lock else ()
+        policies = trust.policies
+        found: dict[str, bytes] = {}
+        mirror = (self.mirror,) if self.mirror else ()
+        for path in [*self.files, *lock, *mirror, *trust.keys, *policies, *_keys(policies)]:
+            real = os.path.realpath(path)
+            if real not in found:
+                found[real] = read_bytes(path, limit=FILE_BYTES)
+        if not found:
+            return {}
+        top = os.path.commonpath([os.path.dirname(path) for path in found])  # noqa: PTH120 - text
+        return {os.path.relpath(path, top): content for path, content in found.items()}
+
+
+def run(
+    app: App, inputs: Inputs, trust: Trust, path: str, volume_size: str, *, force: bool, jobs: int
+) -> Outcome:
+    """Prove what `inputs` name, and write the archive at `path`."""
+    each_volume, sources = volume(volume_size), Sources(app, read_mirrors(inputs.map_file))
+    files = inputs.papers(trust)
+    before = earlier(inputs.since) if inputs.since else None
+    found = inputs.named(sources)
+    with Stream(Path(path), volume=each_volume, replace=force) as out, Transfers(jobs) as transfers:
+        wanted = proven(app, found, sources, trust)
+        with app.console.stage("list") as stage:
+            contents = gather(wanted, transfers, files=files, earlier=before)
+            stage.say(_listed(contents))
+        with app.console.stage("save") as stage:
+            done = stream(contents, out, jobs=jobs)
+            said = f", {plural(done.kept, 'file')} there already" if done.kept else ""
+            stage.say(f"{plural(done.written, 'file')}, {size(done.written_bytes)}{said}")
+    return Outcome(path, _described(path, out, contents, done))
+
+
+def _described(path: str, out: Stream, contents: Contents, done: Saved) -> dict[str, Any]:
+    files = zip(out.files, out.checksums, strict=True)
+    return {
+        "archive": {
+            "path": path,
+            "size": out.size,
+            "files": [{"path": str(name), "sha256": digest} for name, digest in files],
+            **_left(contents),
+        },
+        "written": {"count": done.written, "bytes": done.written_bytes},
+        "kept": {"count": done.kept, "bytes": done.kept_bytes},
+        "items": [
+            {"reference": name, "digest": str(plan.root.digest), "contents": plan.kinds}
+            for name, plan in sorted(contents.plans.items())
+        ],
+    }
+
+
+def _listed(contents: Contents) -> str:
+    left = sum(one.size for one in contents.record.left_out)
+    out = f", {size(left)} left out" if contents.record.since is not None else ""
+    return f"{plural(len(contents.plans), 'item')}, {size(contents.size)}{out}"
+
+
+def _left(contents: Contents) -> dict[str, Any]:
+    if contents.record.since is None:
+        return {}
+    left = contents.record.left_out
+    return {
+        "since": str(contents.record.since),
+        "leftOut": {"count": len(left), "bytes": sum(one.size for one in left)},
+    }
 
 
 @dataclass
@@ -60,15 +157,41 @@ class Sources:
 
     app: App
     mirrors: Mirrors = field(default_factory=Mirrors)
-    _open: dict[str, Source] = field(default_factory=dict)
+    _open: dict[str, LayoutStore | RegistryStore] = field(default_factory=dict)
 
-    def of(self, where: Location) -> Source:
+    def of(self, where: Location) -> LayoutStore | RegistryStore:
         """The repository of `where`."""
         if where.is_layout:
             return self._open.setdefault(where.bare, LayoutStore(where.path))
         at = self.mirrors.where(where.reference)
         known = self._open.get(at.bare)
         return known or self._open.setdefault(at.bare, self.app.registries.store(at, write=False))
+
+
+def _picked(path: str, sources: Sources) -> Iterator[Location]:
+    """Everything that a mirror file picks, at its source; where it goes there is of no matter."""
+
+    def store(reference: Reference) -> LayoutStore | RegistryStore:
+        return sources.of(Location(REGISTRY, reference))
+
+    def lock(name: str) -> Lock:
+        beside = str(Path(path).parent / name)
+        return Lock.parse(read_bytes(beside, limit=BYTES), file=beside)
+
+    made = plan(
+        read_mirror(read_bytes(path, limit=MIRROR_BYTES), file=path, lock=lock),
+        listing=lambda repository: store(repository).tags(),
+        target_listing=lambda _: (),
+        resolve=lambda reference: store(reference).resolve(reference.name).digest,
+        shard=Shard(),
+    )
+    for source, error in made.failed:
+        sources.app.console.error(f"{source.reference}: {error}", error.hint)
+    if made.failed:
+        raise made.failed[0][1]
+    if any(item.source.platforms for item in made.items):
+        sources.app.console.warn(f"{path}: all platforms are saved, whatever platforms says")
+    yield from (Location(REGISTRY, item.reference) for item in made.items)
 
 
 def proven(app: App, found: Sequence[Location], sources: Sources, trust: Trust) -> list[Wanted]:
@@ -93,22 +216,6 @@ def _tagged(where: Location) -> Reference:
     if reference.tag is None and reference.digest is None:
         return Reference(reference.registry, reference.repository, reference.name)
     return reference
-
-
-def papers(paths: Iterable[str], policies: Iterable[str]) -> dict[str, bytes]:
-    """The files that come along, by the path that they have from what is above all of them.
-
-    So the keys that a policy names stay where the policy looks for them.
-    """
-    found: dict[str, bytes] = {}
-    for path in [*paths, *policies, *_keys(policies)]:
-        real = os.path.realpath(path)
-        if real not in found:
-            found[real] = read_bytes(path, limit=FILE_BYTES)
-    if not found:
-        return {}
-    top = os.path.commonpath([os.path.dirname(path) for path in found])  # noqa: PTH120 - text
-    return {os.path.relpath(path, top): content for path, content in found.items()}
 
 
 def _keys(policies: Iterable[str]) -> Iterator[str]:

@@ -342,9 +342,9 @@ def test_an_archive_without_files_still_has_a_layer_for_readers_that_want_one(pa
 @pytest.mark.parametrize("name", ["/etc/passwd", "../x", "a//b", "", ".", "a/../b", "a\0b"])
 def test_files_with_names_that_lead_elsewhere(name: str) -> None:
     with pytest.raises(Misuse):
-        Papers(Record(), {name: b""})
+        Papers(Record(Digest.parse(DIGEST)), {name: b""})
     layer = Descriptor(record.FILE_TYPE, Digest.of(b""), 0, {record.TITLE: name})
-    manifest = Papers().manifest()[0]
+    manifest = Papers(Record(Digest.parse(DIGEST))).manifest()[0]
     document = {**manifest.document, "layers": [layer.to_dict()]}
     with pytest.raises(IntegrityError, match="a file of the archive"):
         record.titles(type(manifest).build(document))
@@ -354,11 +354,11 @@ def test_files_are_counted_and_measured(monkeypatch: pytest.MonkeyPatch) -> None
     assert (record.FILES, record.FILE_BYTES) == (1000, 16 * 1024 * 1024)
     monkeypatch.setattr(record, "FILES", 2)
     monkeypatch.setattr(record, "FILE_BYTES", 3)
-    manifest, _ = Papers(Record(), {"a": b"abc", "b": b""}).manifest()
+    manifest, _ = Papers(Record(Digest.parse(DIGEST)), {"a": b"abc", "b": b""}).manifest()
     with pytest.raises(Misuse, match="3 files"):
-        Papers(Record(), dict.fromkeys("abc", b""))
+        Papers(Record(Digest.parse(DIGEST)), dict.fromkeys("abc", b""))
     with pytest.raises(Misuse, match="a: more than 3 bytes"):
-        Papers(Record(), {"a": b"abcd"})
+        Papers(Record(Digest.parse(DIGEST)), {"a": b"abcd"})
     monkeypatch.setattr(record, "FILES", 1)
     with pytest.raises(IntegrityError, match="more than 1 files"):
         record.titles(manifest)
@@ -371,11 +371,13 @@ DIGEST = "sha256:" + "0" * 64
 
 
 def test_the_record_as_it_stands() -> None:
-    left = LeftOut(Digest.parse(DIGEST), 5, ("a.example/x", "b.example:5000/y"))
-    made = Record(Digest.parse(DIGEST), (left,))
+    seal = Digest.parse(DIGEST)
+    left = LeftOut(seal, 5, ("a.example/x", "b.example:5000/y"))
+    made = Record(seal, seal, (left,))
     assert json.loads(made.encode()) == {
         "apiVersion": "ocipack.dev/v1alpha1",
         "kind": "AirgapArchive",
+        "index": DIGEST,
         "leftOut": {
             "since": DIGEST,
             "blobs": [
@@ -384,16 +386,18 @@ def test_the_record_as_it_stands() -> None:
         },
     }
     assert Record.decode(made.encode()) == made
-    assert Record.decode(Record().encode()) == Record()
-    assert Record(Digest.parse(DIGEST)) != Record()
+    assert Record.decode(Record(seal).encode()) == Record(seal)
+    assert Record.decode(Record(seal, seal).encode()) == Record(seal, seal)
     with pytest.raises(Misuse, match="nothing says which archive had them"):
-        Record(None, (left,))
+        Record(seal, None, (left,))
 
 
-TOP = {"apiVersion": "ocipack.dev/v1alpha1", "kind": "AirgapArchive"}
+TOP = {"apiVersion": "ocipack.dev/v1alpha1", "kind": "AirgapArchive", "index": DIGEST}
 BAD_RECORDS: list[object] = [
     [],
     {},
+    {"apiVersion": "ocipack.dev/v1alpha1", "kind": "AirgapArchive"},
+    {**TOP, "index": "sha256:0"},
     {"apiVersion": "ocipack.dev/v2", "kind": "AirgapArchive"},
     {**TOP, "kind": "Lock"},
     {**TOP, "more": 1},
@@ -615,6 +619,48 @@ def rewritten(path: Path, change: Any) -> Path:
     return path
 
 
+EDITS = {
+    "another tag": lambda entry: entry["annotations"].update({REF_NAME: "registry.example/x:v2"}),
+    "another repository": lambda entry: entry["annotations"].update({REF_NAME: "a.example/x:v1"}),
+    "no name": lambda entry: entry.pop("annotations"),
+    "one more annotation": lambda entry: entry["annotations"].update(more="x"),
+    "another platform": lambda entry: entry.update(platform={"os": "linux"}),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_names_that_are_not_what_they_were(path: Path, edit: str) -> None:
+    write(path, Team().wanted)
+
+    def change(found: dict[str, bytes]) -> None:
+        document = json.loads(found["index.json"])
+        EDITS[edit](document["manifests"][0])
+        found["index.json"] = json.dumps(document, separators=(",", ":")).encode()
+
+    with Archive(rewritten(path, change)) as files:
+        files.check()
+        with pytest.raises(IntegrityError, match="not what it was when the archive was saved"):
+            Site(files)
+
+
+@pytest.mark.parametrize("name", ["", "ocipack-airgaq"])
+def test_a_record_that_lost_its_name(path: Path, name: str) -> None:
+    write(path, Team().wanted)
+
+    def change(found: dict[str, bytes]) -> None:
+        document = json.loads(found["index.json"])
+        del document["manifests"][-1]["annotations"]
+        if name:
+            document["manifests"][-1]["annotations"] = {REF_NAME: name}
+        found["index.json"] = json.dumps(document).encode()
+
+    with (
+        Archive(rewritten(path, change)) as files,
+        pytest.raises(IntegrityError, match=r"lost its name|says no repository"),
+    ):
+        Site(files)
+
+
 @pytest.mark.parametrize("attached", [False, True])
 def test_every_part_must_be_there(path: Path, attached: bool) -> None:  # noqa: FBT001 - a parameter of the test
     team = Team()
@@ -687,7 +733,7 @@ def test_what_an_earlier_archive_had_is_left_out(two: tuple[Path, Path, Team, Te
         known = Site(files).digest
     with Archive(second) as files, Transfers() as transfers:
         site = Site(files)
-        assert site.record.since == known
+        assert site.since == known
         assert site.left_out[base.digest] == LeftOut(
             base.digest, base.size, ("registry.example/team/app",)
         )
@@ -811,8 +857,10 @@ class Target:
     def __init__(self) -> None:
         self.stores: dict[str, MemoryStore] = {}
 
-    def open(self, reference: Reference) -> MemoryStore:
-        return self.stores.setdefault(reference.bare, MemoryStore())
+    def target(self, repository: Reference) -> MemoryStore:
+        return self.stores.setdefault(repository.bare, MemoryStore())
+
+    anew = target
 
 
 def loaded(
@@ -826,7 +874,7 @@ def loaded(
             Load(move, whole, decide(site.at(whole.item.bare), whole.item.reference, ANYTHING))
             for move, whole in zip(moves(site, relocation), items, strict=True)
         ]
-        return Loader(site, relocation, target.open, transfers, overwrite).run(loads)
+        return Loader(site, relocation, target, transfers, overwrite).run(loads)
 
 
 def test_everything_arrives(path: Path) -> None:
@@ -849,7 +897,7 @@ def test_what_is_missing_at_the_target_under_the_right_tag_is_brought(path: Path
     team = Team()
     write(path, team.wanted)
     target = Target()
-    store = target.open(Reference.parse("mirror.example/x/registry.example/team/app"))
+    store = target.target(Reference.parse("mirror.example/x/registry.example/team/app"))
     copy(team.store, store, team.root, tag="v1")
     (result,) = loaded(path, target)
     assert result.outcome is Outcome.COPIED
@@ -860,7 +908,7 @@ def test_a_tag_that_stands_for_something_else_is_left_alone(path: Path) -> None:
     team, other = Team(), Team("registry.example/team/web", words="w")
     write(path, team.wanted, other.wanted)
     target = Target()
-    store = target.open(Reference.parse("mirror.example/x/registry.example/team/app"))
+    store = target.target(Reference.parse("mirror.example/x/registry.example/team/app"))
     theirs = image(store, b"theirs")
     store.names["v1"] = theirs
     drifted, copied = loaded(path, target)

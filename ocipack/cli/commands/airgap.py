@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import click
@@ -11,37 +9,21 @@ import click
 from ocipack.airgap import check
 from ocipack.airgap.check import everything
 from ocipack.airgap.compare import Change, Difference, compare
-from ocipack.airgap.contents import Contents, gather
-from ocipack.airgap.load import Load, Loader, moves
-from ocipack.airgap.save import save as stream
 from ocipack.cli.archives import (
-    Targets,
     archive,
     artifact_type,
     checked,
     described,
-    earlier,
     policy,
     proven_items,
     whence,
 )
 from ocipack.cli.command import App, command as outcome_command
-from ocipack.cli.commands.pin import mirrors as read_mirrors
 from ocipack.cli.console import plain, plural, size
-from ocipack.cli.mapping import PIN, Writing, write
 from ocipack.cli.outcome import Outcome
-from ocipack.cli.saving import Sources, named, papers, proven, volume
 from ocipack.cli.trusted import Trust, proof_options
 from ocipack.copy import Transfers
-from ocipack.errors import Misuse, OcipackError
-from ocipack.files.unpack import write_tree
-from ocipack.mirror.maps import pairs
-from ocipack.mirror.model import Relocation
-from ocipack.mirror.report import PLACED, Result, code, counts
-from ocipack.oci.location import LAYOUT, REGISTRY, Location
-from ocipack.report import Report
-from ocipack.stores.layout.stream import Stream
-from ocipack.tree.tree import Entry
+from ocipack.oci.location import LAYOUT, Location
 
 _since_option = click.option(
     "--since",
@@ -59,7 +41,10 @@ def command() -> None:
 @click.argument("places", nargs=-1, metavar="[PLACE...]")
 @click.option("-o", "--output-file", "path", required=True, metavar="FILE", help="The archive.")
 @click.option("--lock", default="", metavar="FILE", help="Save everything in this lock, too.")
-@click.option("--map", "mirror_file", default="", metavar="FILE", help="Ask these mirrors instead.")
+@click.option(
+    "-f", "--mirror", default="", metavar="FILE", help="Save all that this mirror file picks, too."
+)
+@click.option("--map", "map_file", default="", metavar="FILE", help="Ask these mirrors instead.")
 @click.option(
     "--since",
     default="",
@@ -70,7 +55,7 @@ def command() -> None:
     "--volume-size", default="", metavar="SIZE", help="Write FILE.001 and so on, as 4GiB each."
 )
 @click.option(
-    "--file",
+    "--with",
     "files",
     multiple=True,
     metavar="FILE",
@@ -86,7 +71,8 @@ def save(
     places: tuple[str, ...],
     path: str,
     lock: str,
-    mirror_file: str,
+    mirror: str,
+    map_file: str,
     since: str,
     volume_size: str,
     files: tuple[str, ...],
@@ -100,54 +86,10 @@ def save(
     form, and what is attached to those. The same content gives the same bytes. FILE is there when
     all of it is; an interrupted run goes on where it was. Prints FILE.
     """
-    trust, each_volume = Trust(**options), volume(volume_size)
-    found = named(places, lock)
-    kept = papers([*files, *([lock] if lock else []), *trust.keys], trust.policies)
-    before = earlier(since) if since else None
-    sources = Sources(app, read_mirrors(mirror_file))
-    with Stream(Path(path), volume=each_volume, replace=force) as out, Transfers(jobs) as transfers:
-        wanted = proven(app, found, sources, trust)
-        with app.console.stage("list") as stage:
-            contents = gather(wanted, transfers, files=kept, earlier=before)
-            stage.say(_listed(contents))
-        with app.console.stage("save") as stage:
-            done = stream(contents, out, jobs=jobs)
-            said = f", {plural(done.kept, 'file')} there already" if done.kept else ""
-            stage.say(f"{plural(done.written, 'file')}, {size(done.written_bytes)}{said}")
-    data = {
-        "archive": {
-            "path": path,
-            "size": out.size,
-            "files": [
-                {"path": str(name), "sha256": digest}
-                for name, digest in zip(out.files, out.checksums, strict=True)
-            ],
-            **_left(contents),
-        },
-        "written": {"count": done.written, "bytes": done.written_bytes},
-        "kept": {"count": done.kept, "bytes": done.kept_bytes},
-        "items": [
-            {"reference": name, "digest": str(plan.root.digest), "contents": plan.kinds}
-            for name, plan in sorted(contents.plans.items())
-        ],
-    }
-    return Outcome(path, data)
+    from ocipack.cli.saving import Inputs, run  # noqa: PLC0415 - start-up
 
-
-def _listed(contents: Contents) -> str:
-    left = sum(one.size for one in contents.record.left_out)
-    out = f", {size(left)} left out" if contents.record.since is not None else ""
-    return f"{plural(len(contents.plans), 'item')}, {size(contents.size)}{out}"
-
-
-def _left(contents: Contents) -> dict[str, Any]:
-    if contents.record.since is None:
-        return {}
-    left = contents.record.left_out
-    return {
-        "since": str(contents.record.since),
-        "leftOut": {"count": len(left), "bytes": sum(one.size for one in left)},
-    }
+    inputs = Inputs(places, lock, mirror, map_file, files, since)
+    return run(app, inputs, Trust(**options), path, volume_size, force=force, jobs=jobs)
 
 
 @click.argument("path", metavar="ARCHIVE")
@@ -192,54 +134,10 @@ def load(
     --policy or --key; what came in the archive is never asked. Run again what was interrupted.
     Prints what became of each: the outcome, the pinned place, and the name it came by.
     """
-    trust, targets = Trust(**options), Targets(app)
-    maps = [Writing.parse(text) for text in writes]
-    maps += [Writing(PIN, map_out)] if map_out else []
-    relocation = Relocation(_base(target), names)
-    with archive(path, since) as (files, site), Transfers(jobs) as transfers:
-        items = checked(app, files, site, transfers)
-        found = moves(site, relocation)
-        trusted = policy(trust, [Location(REGISTRY, one.target) for one in found])
-        proofs = proven_items(app, site, items, trust, trusted)
-        forms = [one.files(pairs(found), targets.is_plain) for one in maps]  # before it is too late
-        loads = list(map(Load, found, items, proofs))
-        with app.console.stage("load") as stage:
-            results = Loader(site, relocation, targets.open, transfers, overwrite).run(loads)
-            stage.say(_counted(results))
-    if all(one.outcome in PLACED for one in results):
-        for form in forms:
-            write(form)
-    return _loaded(app, results)
+    from ocipack.cli.loading import Where, run  # noqa: PLC0415 - start-up
 
-
-def _base(target: str) -> str:
-    scheme, _, rest = target.partition("://")
-    if scheme != REGISTRY or not rest:
-        raise Misuse(f"--to {target}: not a registry", hint="write oci://HOST[:PORT][/PATH]")
-    return rest.rstrip("/")
-
-
-def _counted(results: Sequence[Result]) -> str:
-    sent = sum(one.done.copied_bytes - one.done.mounted_bytes for one in results)
-    said = [f"{count} {word}" for word, count in counts(results).items()]
-    return f"{', '.join(said)}; {size(sent)}"
-
-
-def _loaded(app: App, results: Sequence[Result]) -> Outcome:
-    failures: list[tuple[str, OcipackError]] = [
-        (str(one.item.reference), one.error) for one in results if one.error is not None
-    ]
-    for name, error in failures:
-        app.console.error(f"{name}: {error}", error.hint)
-    rows = (f"{one.outcome:<16}{one.place}  {one.item.reference}" for one in results)
-    return Outcome(
-        "\n".join(map(plain, rows)),
-        {"counts": counts(results), "items": [one.as_dict() for one in results]},
-        Report.of(finding for one in results for finding in one.findings()),
-        code=code(results, ()),
-        failures=failures,
-        checked=[one.place for one in results],
-    )
+    where = Where(target, names, map_out, writes, overwrite=overwrite)
+    return run(app, path, where, Trust(**options), since=since, jobs=jobs)
 
 
 @click.argument("path", metavar="ARCHIVE")
@@ -258,7 +156,7 @@ def verify(app: App, *, path: str, since: str, **options: Any) -> Outcome:
         if site.left_out and not since:
             app.console.warn(
                 f"{plural(len(site.left_out), 'blob')} were left out, since the archive "
-                f"{site.record.since} had them; they were not read"
+                f"{site.since} had them; they were not read"
             )
         text = "\n".join(str(one.item.reference) for one in items)
         return Outcome(text, {"archive": whence(site), "items": [described(one) for one in items]})
@@ -335,6 +233,9 @@ def files(_: App, *, path: str, directory: str, force: bool) -> Outcome:
 
     They are copies, and nothing vouches for who wrote them. Prints DIR.
     """
+    from ocipack.files.unpack import write_tree  # noqa: PLC0415 - start-up
+    from ocipack.tree.tree import Entry  # noqa: PLC0415 - start-up
+
     with archive(path) as (_files, site):
         names = sorted(site.papers)
         entries = (
