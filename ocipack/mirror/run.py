@@ -168,8 +168,9 @@ class Mirroring:
 
     def _compare(self, result: Result, plan: Move) -> None:
         """Rejected if the target, asked anew, does not have all that it took."""
-        target = result.item.target
-        lost = self.transfers.missing(plan, self.places.anew(target))
+        target, store = result.item.target, self.places.anew(result.item.target)
+        store.exists(plan.root)  # a repository whose first name is not there is taken to be new
+        lost = self.transfers.missing(plan, store)
         if lost:
             more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
             raise Rejected(
