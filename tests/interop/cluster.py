@@ -85,6 +85,8 @@ class Cluster:
 
     def condition(self, kind: str, name: str, type_: str) -> dict[str, str]:
         """A condition of an object as it is now; empty if there is none for this generation."""
+        if not self.has(kind, name, NAMESPACE):
+            return {}
         found = self.get(kind, name)
         for one in found.get("status", {}).get("conditions", []):
             if (
@@ -107,7 +109,7 @@ class Cluster:
         self.wait(
             f"{kind}/{name} {type_}={status}",
             lambda: self.condition(kind, name, type_).get("status") == status,
-            lambda: self.get(kind, name).get("status"),
+            lambda: self.get(kind)["items"],
         )
         return self.condition(kind, name, type_)
 
