@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ocipack.cli.commands.pin import mirrors
 from ocipack.cli.console import plural
-from ocipack.errors import NotFound
+from ocipack.errors import NotFound, Rejected
 from ocipack.flux import artifact as flux
 from ocipack.oci import store as stores
 from ocipack.pin.mirrors import Mirrors
 from ocipack.pull import pull
 from ocipack.render import Rendered, render
-from ocipack.report import Finding
+from ocipack.report import Finding, Report
 from ocipack.tools.kustomize import PROGRAMS, TIMEOUT, Kustomize, Program
 from ocipack.tree import ignore, unarchive
 from ocipack.trust.policy.contents import PINNED, Part
@@ -64,16 +64,25 @@ class Looking:
         found = self._inside(workspace, copy, reference) if wanted else Inside()
         return judge(reference, found, wanted, policy, _Places(self, where, source).find)
 
-    def of(self, workspace: Workspace, reference: Reference, artifact: Artifact) -> Inside:
-        """What is named inside an artifact that was just packed."""
+    def before(
+        self,
+        workspace: Workspace,
+        where: Location,
+        source: Source,
+        artifact: Artifact,
+        *,
+        wanted: tuple[Asked, ...],
+        policy: Policy,
+    ) -> Judgement:
+        """Judge the contents of an artifact that is about to be delivered to `where`."""
         content = flux.content(artifact.manifest)
         assert content.config is not None  # ours has one
         config = stores.read(artifact, content.config, limit=flux.CONFIG_LIMIT)
-        copy = _Copy(workspace)
-        stream = artifact.fetch(content.layer)
-        size, diff_id = content.layer.size, flux.diff_id(config)
-        copy.take(unarchive.read(stream, size=size, diff_id=diff_id))
-        return self._inside(workspace, copy, reference)
+        copy, layer = _Copy(workspace), content.layer
+        diff_id = flux.diff_id(config)
+        copy.take(unarchive.read(artifact.fetch(layer), size=layer.size, diff_id=diff_id))
+        found = self._inside(workspace, copy, where.reference)
+        return judge(where.reference, found, wanted, policy, _Places(self, where, source).find)
 
     def _inside(self, workspace: Workspace, copy: _Copy, own: Reference) -> Inside:
         program = Program.find(PROGRAMS[0], os.environ.get("PATH", os.defpath))
@@ -143,6 +152,24 @@ class _Places:
                 return Spot(self.source, content=True)
         at = self.mirrors.where(reference)
         return Spot(self.how.app.registries.store(at, write=False))
+
+
+def deliverable(judgement: Judgement, *, allow_exempted: bool) -> Report:
+    """What was found; it has errors if the artifact must not be delivered.
+
+    StoreError if nobody can know; Rejected if a policy only warns, unless that is allowed.
+    """
+    if judgement.error is not None and not isinstance(judgement.error, Rejected):
+        raise judgement.error
+    if judgement.waivers and judgement.error is None and not allow_exempted:
+        first = judgement.waivers[0]
+        raise Rejected(
+            f"{judgement.artifact}: its contents are exempted, not proven: policy {first.policy}: "
+            f"{first}",
+            report=judgement.report,
+            hint="--allow-exempted takes what its policy lets through without proof",
+        )
+    return judgement.report
 
 
 def summary(judgement: Judgement) -> str:

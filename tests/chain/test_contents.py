@@ -303,6 +303,7 @@ def images(ocipack: Run, registry: Registry, key: str, tmp_path: Path) -> Images
     return Images(ocipack, registry, key, tmp_path / "images")
 
 
+ROOT = "resources: [a.yaml]\n"
 VERIFIED = ALL + "    verified: true\n"
 
 
@@ -518,3 +519,82 @@ def test_a_tar_of_many_names_ends_at_a_number(
     code, _, err = ocipack("verify", place, "--key", public, "--contents")
     assert code == NO
     assert "more than 3 places in it name something" in err
+
+
+def test_ship_judges_contents_before_anything_moves(
+    ocipack: Run, key: str, public: str, tmp_path: Path
+) -> None:
+    top = tree(tmp_path / "top", {"kustomization.yaml": ROOT, "a.yaml": pod(TAGGED)})
+    line = ("ship", str(top), "--to", "ocidir://out:v1", "--key", key, "--allow-dirty", "--policy")
+    strict = policy(tmp_path / "p.yaml", public, ALL)
+    code, _, err = ocipack(*line, strict)
+    assert code == NO
+    assert "error[contents-unpinned] ghcr.io/org/app:1 has not a digest" in err
+    assert not (tmp_path / "out").exists()
+    # --allow-tags is the flag's; what the policy asks, it cannot take back
+    assert ocipack(*line, strict, "--allow-tags")[0] == NO
+    # an exemption that has ended
+    old = policy(tmp_path / "old.yaml", public, ALL + excuse("ghcr.io/org/*", 2020))
+    assert ocipack(*line, old)[0] == NO
+    # one that holds, with its owner and day
+    held = policy(tmp_path / "held.yaml", public, ALL + excuse("ghcr.io/org/*", 2999))
+    code, out, err = ocipack(*line, held)
+    assert code == 0, err
+    assert "t exempts it until 2999-01-01: r" in err
+    assert ocipack("verify", out.strip(), "--policy", held, "--contents")[0] == 0
+    assert ocipack("verify", out.strip(), "--policy", strict, "--contents")[0] == NO
+    # without contents in the policy the digest is asked for as ever
+    silent = policy(tmp_path / "silent.yaml", public)
+    code, _, err = ocipack(*line[:3], "ocidir://other:v1", *line[4:], silent)
+    assert code == NO
+    assert "error[image-digest]" in err
+
+
+def test_ship_of_what_the_policy_does_not_name(
+    ocipack: Run, key: str, public: str, tmp_path: Path
+) -> None:
+    top = tree(tmp_path / "top", {"kustomization.yaml": ROOT, "a.yaml": pod(PINNED)})
+    line = ("ship", str(top), "--to", "ocidir://out:v1", "--key", key, "--allow-dirty", "--policy")
+    narrow = policy(tmp_path / "p.yaml", public, "    images: [quay.io/**]\n")
+    code, _, err = ocipack(*line, narrow)
+    assert code == NO
+    assert "contents-forbidden" in err
+    # a policy of another name has no say in this one
+    other = policy(tmp_path / "o.yaml", public, "    images: [quay.io/**]\n", "localhost/x")
+    wide = policy(tmp_path / "w.yaml", public)
+    assert ocipack(*line, wide, "--policy", other)[0] == 0
+
+
+def test_ship_under_a_policy_that_only_warns_of_contents(
+    ocipack: Run, key: str, public: str, tmp_path: Path
+) -> None:
+    top = tree(tmp_path / "top", {"kustomization.yaml": ROOT, "a.yaml": pod(TAGGED)})
+    line = ("ship", str(top), "--to", "ocidir://out:v1", "--key", key, "--allow-dirty", "--policy")
+    lax = policy(tmp_path / "lax.yaml", public, ALL)
+    Path(lax).write_text(Path(lax).read_text() + "  mode: warn\n")
+    code, _, err = ocipack(*line, lax)
+    assert code == NO
+    assert "its contents are exempted, not proven: policy lax" in err
+    assert not (tmp_path / "out").exists()
+    assert ocipack(*line, lax, "--allow-exempted")[0] == 0
+
+
+def test_ship_verifies_images_where_the_policy_asks(
+    ocipack: Run, images: Images, registry: Registry, key: str, public: str, tmp_path: Path
+) -> None:
+    good, bad = images.put("good"), images.put("bad", signed=False)
+    asked = policy(tmp_path / "p.yaml", public, VERIFIED)
+    top = tmp_path / "top"
+    line = ("ship", str(top), "--to", "ocidir://out:v1", "--key", key, "--allow-dirty", "--policy")
+    tree(top, {"kustomization.yaml": ROOT, "a.yaml": pod(bad)})
+    code, _, err = ocipack(*line, asked)
+    assert code == NO
+    assert "contents-unverified" in err
+    assert not (tmp_path / "out").exists()
+    tree(top, {"a.yaml": pod(good)})
+    assert ocipack(*line, asked)[0] == 0
+    registry.switches.faults = [Fault("GET /v2/good/manifests/", 500)]
+    tree(top, {"b.yaml": "# another\n"})
+    code, _, err = ocipack(*line, asked)
+    assert code == UNKNOWN
+    assert "nobody knows about its contents" in err

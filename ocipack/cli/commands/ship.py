@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,7 +18,7 @@ from ocipack.cli.outcome import Outcome
 from ocipack.cli.packing import Packed, Packer, Packing, Seen, packing_options
 from ocipack.cli.passwords import password, password_options
 from ocipack.cli.places import example_option, opened, place
-from ocipack.cli.projects import Excuses, Selected, selected, was_given
+from ocipack.cli.projects import Excuses, Selected, placed, placing, selected, was_given
 from ocipack.cli.several import each
 from ocipack.cli.signing import Binding, binding_options, form_option, key_option, signing_key
 from ocipack.cli.trusted import exempted_option, from_files, policy_option
@@ -32,6 +32,10 @@ from ocipack.ship import DEFAULT_TAG, Shipped, ship as deliver
 from ocipack.sign import Form
 from ocipack.trust.keys import PrivateKey
 from ocipack.trust.policy import Policy
+
+if TYPE_CHECKING:
+    from ocipack.oci.store import Store
+    from ocipack.verify.contents import Asked
 
 
 @click.argument("directory")
@@ -240,7 +244,16 @@ class _Run:
             raise seen
         how, where = self.how, job.where
         with Workspace() as workspace, opened(self.app, where, write=True) as store:
-            stages = _Stages(self.app, workspace, packer, job=job, seen=seen, excuses=excuses)
+            stages = _Stages(
+                self.app,
+                workspace,
+                packer,
+                store,
+                job=job,
+                seen=seen,
+                excuses=excuses,
+                allow_exempted=how.allow_exempted,
+            )
             done = deliver(
                 store,
                 where.reference,
@@ -291,13 +304,16 @@ class _Stages:
         app: App,
         workspace: Workspace,
         packer: Packer,
+        store: Store,
         *,
         job: _Job,
         seen: Seen,
         excuses: Excuses,
+        allow_exempted: bool,
     ) -> None:
-        self._app, self._workspace, self._packer = app, workspace, packer
+        self._app, self._workspace, self._packer, self._store = app, workspace, packer, store
         self._job, self._seen, self._excuses = job, seen, excuses
+        self._allow_exempted = allow_exempted
         self.packed: Packed | None = None
         self.checked: Checked | None = None
 
@@ -307,15 +323,42 @@ class _Stages:
 
     def check(self, artifact: Artifact) -> Report:
         job = self._job
+        where = job.where.tagged(job.where.reference.tag or DEFAULT_TAG).at(artifact.root.digest)
+        wanted = self._wanted(where)
         self.checked = checked(
             self._app,
             self._workspace,
             artifact,
-            job.checking,
+            # what has no digest is the policy's to judge, if it has something to say about it
+            replace(job.checking, allow_tags=True) if wanted else job.checking,
             self._excuses,
             prefix=job.part.prefix,
         )
-        return self.checked.report + (self.packed.report if self.packed else Report())
+        report = self.checked.report + (self.packed.report if self.packed else Report())
+        return report + self._inside(artifact, where, wanted) if wanted else report
+
+    def _wanted(self, where: Location) -> tuple[Asked, ...]:
+        """What the policy has to say about contents, if anything."""
+        policy = self._job.policy
+        if all(one.contents is None for one in policy.policies):
+            return ()
+        from ocipack.verify.contents import asked  # noqa: PLC0415 - start-up
+
+        return asked(policy, where.reference)
+
+    def _inside(self, artifact: Artifact, where: Location, wanted: tuple[Asked, ...]) -> Report:
+        """What the policy says of the contents, as `verify --contents` will say it."""
+        from ocipack.cli.contents import Looking, deliverable, summary  # noqa: PLC0415 - start-up
+
+        job, prefix = self._job, self._job.part.prefix
+        with self._app.console.stage("contents") as stage, placing(prefix):
+            looking = Looking(self._app, job.checking.roots)
+            found = looking.before(
+                self._workspace, where, self._store, artifact, wanted=wanted, policy=job.policy
+            )
+            report = deliverable(found, allow_exempted=self._allow_exempted)
+            stage.say(summary(found))
+        return placed(report, prefix)
 
 
 def _destination(found: Selected, to: str) -> Location:
