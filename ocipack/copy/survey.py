@@ -149,9 +149,14 @@ class Survey:
             if node.digest in self._scanned:
                 return
             self._scanned.add(node.digest)
+        # names first: a store without an API then knows which lists of referrers there are
+        found = [suffix for suffix in DIGEST_TAGS if self._may_have(_tag(node, suffix))]
         self._job.start(self._referrers, node)
-        for suffix in DIGEST_TAGS:
+        for suffix in found:
             self._job.start(self._digest_tag, node, suffix)
+
+    def _may_have(self, name: str) -> bool:
+        return self._names.may_have(name, self._source)
 
     def _count(self, target: Descriptor) -> None:
         with self._lock:
@@ -185,9 +190,7 @@ class Survey:
         self._meet(part, 0, tree=False, linked=linked)
 
     def _digest_tag(self, node: Descriptor, suffix: str) -> None:
-        name = f"{node.digest.algorithm}-{node.digest.hex}{suffix}"
-        if not self._names.may_have(name, self._source):
-            return
+        name = _tag(node, suffix)
         try:
             target = self._source.resolve(name)
         except NotFound:
@@ -227,6 +230,10 @@ class Survey:
         if ours.is_index or theirs.is_index:
             return False
         return _layers(theirs) <= _layers(ours)
+
+
+def _tag(node: Descriptor, suffix: str) -> str:
+    return f"{node.digest.algorithm}-{node.digest.hex}{suffix}"
 
 
 def _layers(found: Manifest) -> set[tuple[Digest, tuple[tuple[str, str], ...]]]:
