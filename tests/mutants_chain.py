@@ -62,8 +62,16 @@ FAULTS: list[tuple[str, str, str]] = [
     ("ocipack/tag.py", "if now[name] not in (None, target.digest):", "if False:"),
     ("ocipack/tag.py", "if now[name] not in (was, target.digest):", "if False:"),
     ("ocipack/tag.py", "store.tag(target, name, was=expected[name])", "store.tag(target, name)"),
-    ("ocipack/copy.py", "if there not in (None, found.digest):", "if False:"),
-    ("ocipack/copy.py", "subject is not None and subject.digest == node.digest", "True"),
+    (
+        "ocipack/copy/survey.py",
+        "if not self._wanted.overwrite and not self._holds_all(target, there):",
+        "if False:",
+    ),
+    (
+        "ocipack/copy/survey.py",
+        "if found.subject is None or found.subject.digest != node.digest:",
+        "if found.subject is None:",
+    ),
     # what the command line lets through
     (
         "ocipack/cli/commands/pack.py",

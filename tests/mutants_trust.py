@@ -131,8 +131,12 @@ FAULTS: list[tuple[str, str, str]] = [
     (POLICY + "names.py", 'number not in ("", "443")', "number"),
     (POLICY + "names.py", "if host in _HUB and", "if False and"),
     (POLICY + "names.py", 'if host.startswith("["):', "if False:"),
-    (POLICY + "names.py", '_stars(registry, "./:")', '_stars(registry, "/")'),
-    (POLICY + "names.py", '_stars(last, "/:@")', '_stars(last, ":@")'),
+    (
+        POLICY + "names.py",
+        '*stars(registry, "./:"), *literal("/"), *comp',
+        '*stars(registry, "/"), *literal("/"), *comp',
+    ),
+    (POLICY + "names.py", 'else stars(last, "/:@"))', 'else stars(last, ":@"))'),
     (POLICY + "model.py", "if set(self.bind) - set(BINDINGS):", "if False:"),
     (
         POLICY + "model.py",
