@@ -1,7 +1,8 @@
 """Stream the members of an archive, in their order, into whatever writes it.
 
-Small blobs are fetched ahead, several at once, so that a registry far away is not waited for once
-a blob; large ones pass through piece by piece. Memory is flat: AHEAD bytes, and a few pieces.
+Small blobs are fetched ahead, `jobs` at once, so that a registry far away is not waited for once a
+blob; large ones pass through piece by piece. Memory is flat: AHEAD bytes, and a few pieces. What
+was fetched ahead is what a run that is killed has to fetch again.
 """
 
 from __future__ import annotations
@@ -51,31 +52,34 @@ def save(contents: Contents, out: Out, *, jobs: int = 8) -> Saved:
     done = out.begin(contents.members)
     kept, todo = contents.members[:done], contents.members[done:]
     with ThreadPoolExecutor(jobs, thread_name_prefix="save") as pool:
-        for chunks in _ahead(contents, todo, pool):
+        for chunks in _ahead(contents, todo, pool, jobs):
             out.put(chunks)
     return Saved(len(todo), sum(one.size for one in todo), len(kept), sum(one.size for one in kept))
 
 
 def _ahead(
-    contents: Contents, members: Sequence[Member], pool: ThreadPoolExecutor
+    contents: Contents, members: Sequence[Member], pool: ThreadPoolExecutor, jobs: int
 ) -> Iterator[Iterable[bytes]]:
     """The content of each of `members`, in turn."""
     waiting: deque[tuple[Member, Future[bytes] | None]] = deque()
-    rest, held = iter(members), 0
+    rest, held, fetching = iter(members), 0, 0
     following = next(rest, None)
     try:
         while waiting or following is not None:
-            while following is not None and (not waiting or held + following.size <= AHEAD):
+            while following is not None and (
+                not waiting or (fetching < jobs and held + following.size <= AHEAD)
+            ):
                 future = _fetching(contents, following, pool)
-                held += following.size if future is not None else 0
+                if future is not None:
+                    held, fetching = held + following.size, fetching + 1
                 waiting.append((following, future))
                 following = next(rest, None)
             member, future = waiting.popleft()
             if future is None:
                 yield _content(contents, member)
-            else:
-                yield [future.result()]
-                held -= member.size
+                continue
+            yield [future.result()]
+            held, fetching = held - member.size, fetching - 1
     finally:
         for _, future in waiting:
             if future is not None:
