@@ -84,6 +84,12 @@ class Looking:
         found = self._inside(workspace, copy, where.reference)
         return judge(where.reference, found, wanted, policy, _Places(self, where, source).find)
 
+    def inside(self, workspace: Workspace, source: Source, proof: Verified | Exempted) -> Inside:
+        """What is named inside an artifact that was proven, whatever any policy says of it."""
+        copy = _Copy(workspace)
+        pull(source, proof, copy.take)
+        return self._inside(workspace, copy, proof.reference)
+
     def _inside(self, workspace: Workspace, copy: _Copy, own: Reference) -> Inside:
         program = Program.find(PROGRAMS[0], os.environ.get("PATH", os.defpath))
         jobs = len(os.sched_getaffinity(0))
