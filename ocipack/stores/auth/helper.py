@@ -1,4 +1,4 @@
-"""Docker's credential helpers: `docker-credential-NAME get`, the registry on stdin.
+"""Docker's credential helpers: `docker-credential-NAME get`, `store`, `erase`, all by stdin.
 
 Protocol: github.com/docker/docker-credential-helpers. What a helper writes is a secret even when
 it fails, so none of it is ever shown.
@@ -38,6 +38,20 @@ class Helpers:
 
         Misuse if there is no such helper, Denied if it fails.
         """
+        done = self._ask(name, "get", server, server.encode())
+        return None if done is None else _read(done, f"docker-credential-{name}", server)
+
+    def store(self, name: str, server: str, username: str, secret: str) -> None:
+        """Have helper `name` keep a credential for `server`; errors as for `get`."""
+        said = {"ServerURL": server, "Username": username, "Secret": secret}
+        self._ask(name, "store", server, json.dumps(said).encode())
+
+    def erase(self, name: str, server: str) -> bool:
+        """Have helper `name` forget `server`; whether it knew it. Errors as for `get`."""
+        return self._ask(name, "erase", server, server.encode()) is not None
+
+    def _ask(self, name: str, verb: str, server: str, said: bytes) -> bytes | None:
+        """Run a helper; what it wrote, or None if it knows nothing."""
         import shutil  # noqa: PLC0415 - most runs need no helper, and start-up counts
         import subprocess  # noqa: PLC0415 - as above
 
@@ -52,8 +66,8 @@ class Helpers:
             )
         try:
             done = (self.run or subprocess.run)(
-                [path, "get"],
-                input=server.encode(),
+                [path, verb],
+                input=said,
                 env=dict(self.environment),
                 capture_output=True,
                 timeout=self.timeout,
@@ -66,11 +80,12 @@ class Helpers:
         if done.returncode:
             if any(words in (done.stdout + done.stderr).lower() for words in _ABSENT):
                 return None
+            by_hand = f"run it by hand: echo {server} | {program} {verb}"
             raise Denied(
                 f"{program} failed for {server} (exit code {done.returncode})",
-                hint=f"run it by hand: echo {server} | {program} get",
+                hint=by_hand if verb != "store" else "",
             )
-        return _read(done.stdout, program, server)
+        return done.stdout
 
 
 def _read(output: bytes, program: str, server: str) -> Credential | None:

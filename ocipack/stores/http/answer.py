@@ -55,6 +55,11 @@ class Answer:
         return self._response.headers.getlist(name)
 
     @property
+    def fields(self) -> dict[str, str]:
+        """Every header by name; one that came more than once is joined by commas."""
+        return dict(self._response.headers.items())
+
+    @property
     def media_type(self) -> str:
         """The content type without its parameters."""
         return self.header("Content-Type").partition(";")[0].strip().lower()

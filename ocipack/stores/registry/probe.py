@@ -12,6 +12,7 @@ from ocipack.oci.descriptor import INDEX
 from ocipack.oci.digest import Digest
 from ocipack.oci.reference import TAG
 from ocipack.stores.auth import challenge
+from ocipack.stores.auth.credential import Credential
 from ocipack.stores.http.answer import Answer
 from ocipack.stores.http.patience import RETRYABLE
 from ocipack.stores.http.url import printable
@@ -60,8 +61,7 @@ def refused(name: str, at: Repository, answer: Answer, *, needed: bool = False) 
     """What an answer means that is not the one of a registry that can do it."""
     refusal = at.refused(answer)
     error = refusal.error(at.log_in().tried)
-    unclear = refusal.status in RETRYABLE or refusal.status == UNAUTHORIZED
-    outcome = Outcome.UNKNOWN if unclear and not isinstance(error, Denied) else Outcome.NO
+    outcome = Outcome.UNKNOWN if refusal.status in RETRYABLE else Outcome.NO
     return Found(name, outcome, refusal.said, error.hint, needed)
 
 
@@ -82,7 +82,7 @@ def reading(client: Client, repository: str = "") -> Iterator[Found]:
     asked there; it need not exist.
     """
     try:
-        answer, denied = _knock(client, repository)
+        answer, denied = knock(client, repository)
     except StoreError as e:
         yield Found("connection", Outcome.NO, str(e), e.hint, needed=True)
         return
@@ -97,7 +97,7 @@ def reading(client: Client, repository: str = "") -> Iterator[Found]:
             yield from _content(at)
 
 
-def _knock(client: Client, repository: str) -> tuple[Answer | None, Denied | None]:
+def knock(client: Client, repository: str = "") -> tuple[Answer | None, Denied | None]:
     """Ask for the API itself; Denied is what a token service answered instead of a token."""
 
     def once() -> tuple[Answer | None, Denied | None]:
@@ -118,6 +118,22 @@ def _knock(client: Client, repository: str) -> tuple[Answer | None, Denied | Non
         return answer, None
 
     return client.patience.retry(once)
+
+
+def prove(client: Client, credential: Credential) -> bool:
+    """Find out whether a registry takes the `credential` that `client` has; Denied if not.
+
+    False if it asked for none, so that nothing is proven.
+    """
+    answer, denied = knock(client)
+    if denied is not None:
+        raise denied
+    assert answer is not None  # it is there unless we were denied
+    at = Repository(client, "")
+    if answer.status != _OK:
+        raise at.refused(answer).error(credential)
+    answer.finish()
+    return bool(at.log_in().asked_for)
 
 
 def _connection(client: Client) -> Found:

@@ -116,7 +116,7 @@ class Refusal:
 
 def _login(credential: Credential) -> str:
     if credential.is_anonymous:
-        return "log in to the registry first (docker login, or a credential helper)"
+        return "log in to the registry first (ocipack login, docker login, or a credential helper)"
     return "check that this account is right and may do that in this repository"
 
 
