@@ -156,6 +156,16 @@ def fill(sheet: Sheet, path: Path, text: str) -> Edit:
     return _inserted(sheet, slot.start, space + value)
 
 
+def replace(sheet: Sheet, path: Path, text: str) -> Edit:
+    """Write `text` in the place of the scalar at `path`, in quotes if a reader could mistake it."""
+    slot = _slot(sheet, path, text)
+    start, end = sheet.at(slot.start), sheet.at(slot.end)
+    if slot.style:
+        return Edit(start + 1, end - 1, text.encode())
+    value = text if reads_as_text(text) else f'"{text}"'
+    return Edit(start, end, value.encode())
+
+
 def follow(sheet: Sheet, path: Path, key: str, text: str) -> Edit:
     """Add the pair `key: text` behind the scalar at `path`: on a line of its own, or in its {}."""
     slot = _slot(sheet, path, text)

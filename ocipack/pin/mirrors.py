@@ -53,3 +53,18 @@ class Mirrors:
                 target = Reference.parse(place + reference.bare[len(name) :])
                 return replace(reference, registry=target.registry, repository=target.repository)
         return reference
+
+    def below(self, name: str) -> str | None:
+        """Where everything is that is called `name`, or that stands below it; None if nowhere.
+
+        Several repositories below it must all have the same place, each under its own name.
+        """
+        for pair, place in self.pairs:
+            if name == pair or name.startswith(f"{pair}/"):
+                return place + name[len(pair) :]
+        found = {
+            place.removesuffix(pair[len(name) :]) if place.endswith(pair[len(name) :]) else ""
+            for pair, place in self.pairs
+            if pair.startswith(f"{name}/")
+        }
+        return (next(iter(found)) or None) if len(found) == 1 else None

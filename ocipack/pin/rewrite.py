@@ -29,8 +29,11 @@ class Rewritten:
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
-    """One place, what will stand at `path` of its document, and the edit that does it."""
+class Change:
+    """One place, what will stand at `path` of its document, and the edit that does it.
+
+    Without an edit `reason` says why.
+    """
 
     found: Found
     path: Path
@@ -46,7 +49,13 @@ def rewrite(page: Page, digests: Mapping[Found, Digest]) -> Rewritten:
     and in no other way, or it is not changed.
     """
     by_index = {sheet.document.index: sheet for sheet in page.sheets}
-    changes = [_change(by_index[f.document], f, digest) for f, digest in digests.items()]
+    return changed(
+        page, [_change(by_index[f.document], f, digest) for f, digest in digests.items()]
+    )
+
+
+def changed(page: Page, changes: Sequence[Change]) -> Rewritten:
+    """`page` with those of `changes` made that change nothing else, as `rewrite` does."""
     intended = {(c.found.document, c.path): c.text for c in changes}
     chosen = [change for change in changes if change.edit is not None]
     refused = {id(c): c.reason for c in changes if c.edit is None}
@@ -72,13 +81,13 @@ def rewrite(page: Page, digests: Mapping[Found, Digest]) -> Rewritten:
 
 
 def _harmless(
-    page: Page, changes: Sequence[_Change], intended: Mapping[tuple[int, Path], str]
-) -> list[_Change]:
+    page: Page, changes: Sequence[Change], intended: Mapping[tuple[int, Path], str]
+) -> list[Change]:
     """Those of `changes` that mean nothing unintended, found by halving; few do, if any.
 
     After READINGS readings of the file the rest is given up, not tried: it stays as it is.
     """
-    found: list[_Change] = []
+    found: list[Change] = []
     waiting = [changes]
     for _ in range(READINGS):
         if not waiting:
@@ -93,7 +102,7 @@ def _harmless(
 
 
 def _applied(
-    page: Page, changes: Sequence[_Change], intended: Mapping[tuple[int, Path], str]
+    page: Page, changes: Sequence[Change], intended: Mapping[tuple[int, Path], str]
 ) -> bytes | None:
     """The bytes after `changes`; None if they mean anything that is not intended."""
     try:
@@ -103,7 +112,7 @@ def _applied(
     return None if edit.strays(page.sheets, data, intended) else data
 
 
-def _change(sheet: Sheet, found: Found, digest: Digest) -> _Change:
+def _change(sheet: Sheet, found: Found, digest: Digest) -> Change:
     site = found.site
     path, text = site.at, ""
     try:
@@ -123,8 +132,8 @@ def _change(sheet: Sheet, found: Found, digest: Digest) -> _Change:
             text = _now(sheet, path) + tail
             made = edit.append(sheet, path, tail)
     except Uneditable as e:
-        return _Change(found, path, text, None, str(e))
-    return _Change(found, path, text, made)
+        return Change(found, path, text, None, str(e))
+    return Change(found, path, text, made)
 
 
 def _now(sheet: Sheet, path: Path) -> str:

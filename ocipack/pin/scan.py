@@ -116,7 +116,7 @@ def scan(names: Iterable[str], read: Callable[[str], bytes], *, docker_hub: bool
             found = find.sites(value, name, sheet.written)
             sites = [(name, sheet, _hub(site) if docker_hub else site) for site in found]
             raw += sites
-            if sites:
+            if sites or find.is_flux_source(value):
                 made.pages[name] = page
     renames = Renames.of(overrides)
     made.found = [_found(name, sheet, site, renames) for name, sheet, site in raw]

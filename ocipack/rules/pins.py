@@ -17,6 +17,13 @@ PINS = table(
         "write the whole reference there, or see that what fills it in has a digest",
     ),
     Rule(
+        "image-unrenamed",
+        WARNING,
+        "a name that a map of mirrors has and that could not be changed where it stands",
+        "what pulls by it asks the registry that the mirror stands in for",
+        "write the mirror's name there, or see that what fills it in does",
+    ),
+    Rule(
         "image-replaced",
         NOTE,
         "a name that a kustomization replaces, with its tag",

@@ -24,6 +24,7 @@ from ocipack.oci.digest import Digest
 from ocipack.oci.reference import Reference
 from ocipack.pin.locked import lock as made_lock
 from ocipack.pin.mirrors import Mirrors
+from ocipack.pin.rename import rename as renamed
 from ocipack.pin.resolve import answered, each, record, resolve
 from ocipack.pin.run import MOVED, Pinned, checked, finding, pin as pinned_run, wanted
 from ocipack.pin.scan import Found, Scan, scan, why as places_of
@@ -53,6 +54,11 @@ MIRRORS = 1024 * 1024
     "--map", "mirrors", default="", metavar="FILE", help="Ask these mirrors instead (docs/pin.md)."
 )
 @click.option(
+    "--rename",
+    is_flag=True,
+    help="Write the names of --map's mirrors in the place of theirs, and ask nothing.",
+)
+@click.option(
     "--lock",
     "lock_file",
     default="",
@@ -76,6 +82,8 @@ def pin(app: App, *, paths: tuple[str, ...], **options: Any) -> Outcome:
     run = _Run(app, how, _listed(paths, keep))
     if how.why:
         return run.why()
+    if how.rename:
+        return run.rename()
     if how.check and not how.diff:
         return run.check()
     return run.pin()
@@ -90,6 +98,7 @@ class _How:
     docker_hub: bool
     confirm: bool
     mirrors: str
+    rename: bool
     lock_file: str
 
     @property
@@ -176,6 +185,26 @@ class _Run:
         self._say(f"{plural(len(images), 'image')} in {plural(self.made.files, 'file')}")
         data = {"files": {"read": self.made.files, "changed": []}, "images": images}
         return Outcome("", data, report, code=0 if report.ok else 1)
+
+    def rename(self) -> Outcome:
+        """Write the names of mirrors; with --check say what is left to write, and exit 1."""
+        if not self.how.mirrors:
+            raise Misuse("--rename needs --map", hint="`ocipack mirror --map-out FILE` writes one")
+        if self.how.offline or self.how.confirm or self.how.lock_file:
+            raise Misuse("--rename asks nothing: --offline, --confirm and --lock belong to pinning")
+        done = renamed(self.made, mirrors(self.how.mirrors))
+        changed, report = sorted(done.files), Report.of(done.findings)
+        writes = not (self.how.check or self.how.diff)
+        for name in changed if writes else ():
+            self.places[name].replace(*done.files[name])
+        self._say(f"{plural(len(done.done), 'name')} in {plural(len(changed), 'file')}")
+        images = [_described(one, _own(one)) for one in done.done]
+        data = {"files": {"read": self.made.files, "changed": changed}, "images": images}
+        text = "\n".join(plain(name) for name in changed)
+        if self.how.diff:
+            text = "".join(_diff(plain(name), *done.files[name]) for name in changed)
+        left = self.how.check and (changed or report.count(Severity.WARNING))
+        return Outcome(text, data, report, code=1 if left else 0)
 
     def pin(self) -> Outcome:
         """Resolve, rewrite, and write files and lock unless only the difference is wanted."""

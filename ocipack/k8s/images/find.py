@@ -22,7 +22,7 @@ _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 CORE: Final = frozenset({"", "apps", "batch", "extensions", "policy", "autoscaling"})
 """Groups of Kubernetes itself without `.k8s.io`: where their kinds hold images is known."""
 
-_SEALED: Final = "the file is sealed by SOPS: changing it would break its seal"
+SEALED: Final = "the file is sealed by SOPS: changing it would break its seal"
 _SCHEMA: Final = "it describes or matches images, and runs none"
 
 
@@ -31,8 +31,8 @@ def sites(value: Any, file: str, written: Written) -> Iterator[Site]:
     if not isinstance(value, Mapping):
         return
     found = _of(value, file, (), written)
-    if isinstance(value.get("sops"), Mapping):
-        found = (replace(site, reason=site.reason or _SEALED) for site in found)
+    if is_sealed(value):
+        found = (replace(site, reason=site.reason or SEALED) for site in found)
     yield from found
 
 
@@ -40,6 +40,16 @@ def overrides(value: Any, file: str) -> Iterator[Override]:
     """What the document does to images that stand elsewhere."""
     if isinstance(value, Mapping):
         yield from flux.overrides(*_kind(value, file), value)
+
+
+def is_sealed(value: Any) -> bool:
+    """Whether the document was sealed by SOPS, so that changing it would break its seal."""
+    return isinstance(value, Mapping) and isinstance(value.get("sops"), Mapping)
+
+
+def is_flux_source(value: Any) -> bool:
+    """Whether the document names a place that Flux reads, and nothing there that has a digest."""
+    return isinstance(value, Mapping) and _kind(value, "") in flux.SOURCES
 
 
 def _kind(value: Mapping[str, Any], file: str) -> tuple[str, str]:

@@ -13,8 +13,18 @@ from ocipack.k8s.images import kustomize
 from ocipack.k8s.images.site import Confidence, Path, Site, Style, Written, judged
 from ocipack.k8s.images.values import walk
 
+ARGO: Final = "kustomize images of an Application"
+"""What entries of Argo CD's Application are called: `[name=]image[:tag]`."""
+
 _SCHEME: Final = "oci://"
 _GLOBAL: Final = "global.imageRegistry decides the registry"
+
+
+SOURCES: Final[Mapping[tuple[str, str], Path]] = {
+    ("source.toolkit.fluxcd.io", "HelmRepository"): ("spec", "url"),
+    ("image.toolkit.fluxcd.io", "ImageRepository"): ("spec", "image"),
+}
+"""Objects that name a place, and nothing in it that has a digest; and where they name it."""
 
 
 def sites(group: str, kind: str, value: Mapping[str, Any], written: Written) -> list[Site] | None:
@@ -111,9 +121,7 @@ def _application(value: Mapping[str, Any], written: Written) -> Iterator[Site]:
         found.append((("spec", "sources", str(index)), one))
     for path, one in found:
         images = _get(one, "kustomize", "images")
-        yield from kustomize.strings(
-            images, (*path, "kustomize", "images"), "kustomize images of an Application"
-        )
+        yield from kustomize.strings(images, (*path, "kustomize", "images"), ARGO)
         values = _get(one, "helm", "valuesObject")
         yield from chart_values(
             values, (*path, "helm", "valuesObject"), "values of an Application", written
