@@ -8,7 +8,8 @@
 # takes about 15 minutes, most of it both cosigns, helm and flux; later ones take no time.
 #
 # kube-apiserver, source-controller and kustomize-controller, which tests/interop/real_flux.py runs,
-# are built only by name: they take another 20 minutes.
+# are built only by name: they take another 20 minutes. So is policy-tester, of sigstore's
+# policy-controller, which tests/interop/test_policy_tester.py asks: 3 minutes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=${OCIPACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/ocipack-peers}
@@ -28,6 +29,7 @@ origin() {
     cosign2) echo github.com/sigstore/cosign/v2/cmd/cosign@v2.6.5 ;;
     kube-apiserver) echo k8s.io/kubernetes@v1.36.3 ;;
     source-controller | kustomize-controller) echo "github.com/fluxcd/$1@v1.9.3" ;;
+    policy-tester) echo github.com/sigstore/policy-controller@v0.13.0 ;;
     *) echo "peers.sh: no such peer: $1" >&2; return 2 ;;
   esac
 }
@@ -67,8 +69,17 @@ build_main() {
   rm -rf "$work/main"
 }
 
+# Its go.mod has replace directives, too, all of them by version: built as the main module it is.
+build_tester() {
+  local source=$work/tester
+  cp -r "$(go mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')" "$source"
+  chmod -R u+w "$source"
+  (cd "$source" && go build -mod=mod -buildvcs=false -ldflags='-s -w' -o "$work/bin/" ./cmd/tester)
+}
+
 build() {
   case $1 in
+    policy-tester) build_tester "$2" ;;
     flux) build_flux "$2" ;;
     kube-apiserver) build_main k8s.io/kubernetes/cmd/kube-apiserver "$2" "v0.${2##*@v1.}" ;;
     source-controller | kustomize-controller) build_main "${2%@*}" "$2" "${2##*@}" ;;
