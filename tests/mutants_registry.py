@@ -6,6 +6,7 @@ HTTP, AUTH, REGISTRY = (f"ocipack/stores/{room}/" for room in ("http", "auth", "
 
 TESTS = [
     "tests/unit/test_registry_http.py",
+    "tests/unit/test_pace_and_tally.py",
     "tests/unit/test_registry_auth.py",
     "tests/unit/test_registry_store.py",
     "tests/unit/test_registry_transfer.py",
@@ -51,6 +52,14 @@ FAULTS: list[tuple[str, str, str]] = [
     (HTTP + "answer.py", "            if total > limit:", "            if False:"),
     (HTTP + "answer.py", "if len(found) > ERROR_LIMIT:", "if False:"),
     (HTTP + "patience.py", "(after or 0.0) > self._patience.limit", "False"),
+    (HTTP + "pace.py", "if began >= self._halved:", "if True:"),
+    (HTTP + "pace.py", "min(self._allowed, self._busy + 1) // 2", "self._allowed // 2"),
+    (HTTP + "pace.py", "max(1.0, min", "max(0.0, min"),
+    (HTTP + "pace.py", "0.0 if told else self._silent_until", "0.0"),
+    (HTTP + "pace.py", "0.0 if told else self._silent_until", "self._silent_until"),
+    (HTTP + "pace.py", "1 / self._allowed, self._most)", "1 / self._allowed, math.inf)"),
+    (HTTP + "pace.py", " and after <= self._longest:", ":"),
+    (HTTP + "pace.py", "self._busy + 1 <= self._allowed", "True"),
     # whom we trust
     (HTTP + "tls.py", "ssl.create_default_context()", "ssl._create_unverified_context()"),
     (HTTP + "tls.py", "context.load_verify_locations(cafile=file)", "pass"),

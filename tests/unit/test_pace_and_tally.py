@@ -103,6 +103,93 @@ def test_without_limits_nobody_waits() -> None:
     assert not clock.slept
 
 
+def ask(limits: Pace, status: int, after: float | None = None, *, others: int = 0) -> int:
+    """Ask while `others` are under way; how many could be so at once before."""
+    clock = limits._monotonic  # the clock of the test
+    allowed = limits._allowed
+    limits._busy += others
+    try:
+        with limits.turn():
+            began = clock()
+    finally:
+        limits._busy -= others
+    limits._busy += others
+    limits.heard(status, began, after)
+    limits._busy -= others
+    return int(min(allowed, 999))
+
+
+def test_a_registry_that_complains_is_asked_by_half_as_many() -> None:
+    clock = Clock()
+    limits = pace(0, 0, clock)
+    assert ask(limits, 200, others=7) == 999
+    ask(limits, 429, others=7)
+    clock.now += 1
+    assert ask(limits, 429, others=3) == 4
+    clock.now += 1
+    assert ask(limits, 429) == 2
+    clock.now += 1
+    assert ask(limits, 429) == 1, "and never by nobody"
+    clock.now += 1
+    assert [ask(limits, 200) for _ in range(8)] == [1, 2, 2, 2, 3, 3, 3, 4]
+
+
+def test_complaints_about_requests_that_were_under_way_together_count_once() -> None:
+    clock = Clock()
+    limits = pace(16, 0, clock)
+    began = clock.now
+    clock.now += 1
+    limits._busy = 15
+    for _ in range(8):
+        limits.heard(429, began, None)
+    assert limits._allowed == 8
+    limits.heard(429, clock.now, None)
+    assert limits._allowed == 4
+
+
+def test_no_more_are_allowed_than_the_file_says() -> None:
+    limits = pace(3, 0)
+    ask(limits, 503, 0.0, others=2)
+    for _ in range(50):
+        ask(limits, 200)
+    assert limits._allowed == 3
+
+
+def test_what_is_no_complaint_slows_nobody_down() -> None:
+    limits = pace(8, 0)
+    for status in (200, 404, 500, 503):
+        ask(limits, status, others=5)
+    assert limits._allowed == 8
+
+
+def test_when_one_is_told_to_wait_all_wait(server: Registry) -> None:
+    """Whoever asks on while a registry counts is locked out for longer."""
+    clock = Clock()
+    patience = Patience(4, 60, sleep=clock.sleep, monotonic=clock.monotonic)
+    transport = Transport(patience=patience)
+    server.switches.faults = [Fault("/x", 429, {"Retry-After": "7"}, times=1)]
+    url = Url.parse(f"{server.url}/x")
+
+    def get() -> int:
+        answer = transport.exchange("GET", url, headers={})
+        answer.finish()
+        return answer.status
+
+    def other() -> list[int]:
+        found: list[int] = []
+        thread = threading.Thread(target=lambda: found.append(get()))
+        thread.start()
+        thread.join(20)
+        return found
+
+    assert get() == 429
+    assert (other(), clock.slept) == ([200], [7.0])
+    server.switches.faults = [Fault("/x", 429, {"Retry-After": "3600"}, times=1)]
+    assert get() == 429
+    assert other() == [200]
+    assert clock.slept == [7.0], "nobody waits for an hour: that ends the run, and says so"
+
+
 def test_the_limits_of_the_file_are_kept(server: Registry) -> None:
     clock = Clock()
     patience = Patience(1, 60, sleep=clock.sleep, monotonic=clock.monotonic)

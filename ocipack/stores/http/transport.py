@@ -19,7 +19,7 @@ from ocipack.stores.http.gate import Gate, is_inner, outward
 from ocipack.stores.http.host import Host
 from ocipack.stores.http.mistrust import Shown
 from ocipack.stores.http.pace import Pace
-from ocipack.stores.http.patience import Patience
+from ocipack.stores.http.patience import Patience, retry_after
 from ocipack.stores.http.pools import Route
 from ocipack.stores.http.settings import Settings, api_host
 from ocipack.stores.http.url import Url, is_loopback
@@ -206,6 +206,7 @@ class Transport:
         received = self._tally.received if self._tally is not None else None
         answer = Answer(response, at, clock=self.patience.monotonic, received=received)
         self._note(at, str(answer.status), began, size, answer.length)
+        way.pace.heard(answer.status, began, retry_after(answer))
         return answer
 
     def _counted(self, body: Body | None, at: Attempt) -> Iterable[bytes] | None:
@@ -272,6 +273,7 @@ class Transport:
                 said.rate,
                 sleep=self.patience.sleep,
                 monotonic=self.patience.monotonic,
+                longest=self.patience.limit,
             )
         return self._paces[url.netloc]
 
