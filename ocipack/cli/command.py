@@ -49,21 +49,19 @@ def command(function: Callable[..., Outcome], *, connects: bool = True) -> click
                 values.pop("plain_http"),
                 debug_http=values.pop("debug_http"),
                 settings_file=values.pop("settings_file"),
+                metrics=values.pop("metrics"),
                 sent=app.console.moved,
             )
         app.outputs = outputs(output)
         path = context.command_path.partition(" ")[2]
-        try:
-            outcome = function(app, **values)
-        except OcipackError as error:
-            app.console.findings(report_of(error))
-            _emit_failure(app, Result.failed(path, error, _seen_from(app.base)))
-            raise
-        app.console.findings(outcome.report)
-        app.console.table(outcome.summary)
-        for one in app.outputs:
-            one.put(Result(path, outcome, base=_seen_from(app.base)))
-        return outcome.code
+        if not app.registries.metrics:
+            return _run(app, path, lambda: function(app, **values))
+        from ocipack.cli.metrics import recorded  # noqa: PLC0415 - start-up
+
+        with recorded(app.registries, path, app.console) as ended:
+            code = _run(app, path, lambda: function(app, **values))
+            ended(code)
+        return code
 
     invoke.__doc__ = function.__doc__
     invoke.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # how click's decorators hand parameters on
@@ -80,6 +78,21 @@ def command(function: Callable[..., Outcome], *, connects: bool = True) -> click
         click.Option(["--quiet", "-q"], is_flag=True, help="Print only warnings and errors."),
     ]
     return made
+
+
+def _run(app: App, path: str, call: Callable[[], Outcome]) -> int:
+    """Run the command at `path` and write what came of it; its exit code."""
+    try:
+        outcome = call()
+    except OcipackError as error:
+        app.console.findings(report_of(error))
+        _emit_failure(app, Result.failed(path, error, _seen_from(app.base)))
+        raise
+    app.console.findings(outcome.report)
+    app.console.table(outcome.summary)
+    for one in app.outputs:
+        one.put(Result(path, outcome, base=_seen_from(app.base)))
+    return outcome.code
 
 
 def _seen_from(base: str) -> str:

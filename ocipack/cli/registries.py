@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ocipack.stores.auth.keeping import Keeper
     from ocipack.stores.http.host import Host
     from ocipack.stores.http.settings import Proxies
+    from ocipack.stores.http.tally import Tally
     from ocipack.stores.http.transport import Transport
     from ocipack.stores.registry.client import Client
     from ocipack.stores.registry.registries import Registries
@@ -58,6 +59,12 @@ def options() -> list[click.Option]:
         click.Option(
             ["--debug-http"], is_flag=True, help="Print one line a request, without secrets."
         ),
+        click.Option(
+            ["--metrics"],
+            default="",
+            metavar="FILE",
+            help="Write counts of requests, bytes and retries for Prometheus, however it ends.",
+        ),
     ]
 
 
@@ -69,6 +76,7 @@ class Connections:
     plain_http: tuple[str, ...] = ()
     debug_http: bool = False
     settings_file: str = ""
+    metrics: str = ""
     sent: Callable[[int], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     allowed: tuple[str, ...] = ()
@@ -141,7 +149,15 @@ class Connections:
             file=file,
         )
         debug = (lambda line: print(line, file=sys.stderr)) if self.debug_http else None
-        return Transport(settings, debug=debug, sent=self.sent)
+        tally = self.tally if self.metrics else None
+        return Transport(settings, debug=debug, sent=self.sent, tally=tally)
+
+    @cached_property
+    def tally(self) -> Tally:
+        """What was asked of registries so far, counted if there are to be metrics."""
+        from ocipack.stores.http.tally import Tally  # noqa: PLC0415 - start-up
+
+        return Tally()
 
     def _hosts(self) -> tuple[str, tuple[Host, ...]]:
         """The file of settings and what it says; a file that nobody named need not be there."""
