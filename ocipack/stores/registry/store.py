@@ -98,12 +98,16 @@ class RegistryStore:
 
     def fetch(self, target: Descriptor) -> Iterator[bytes]:
         """Stream content, checked against `target`."""
+        yield from target.check(self.claimed(target))
+
+    def claimed(self, target: Descriptor) -> Iterator[bytes]:
+        """Stream what is said to be `target`, for whoever hashes it."""
         if target.is_manifest:
-            yield from target.check([self._manifest(target)])
+            yield self._manifest(target)
         elif target.size <= _SMALL:
-            yield from target.check([download.small(self.at, target)])
+            yield download.small(self.at, target)
         else:
-            yield from target.check(download.stream(self.at, target))
+            yield from download.stream(self.at, target)
 
     def _manifest(self, target: Descriptor) -> bytes:
         if target.size > MANIFEST_LIMIT:
@@ -320,7 +324,10 @@ class RegistryStore:
 
 
 class _Read:
-    """A source that remembers whether it was asked for content."""
+    """The source of an upload, which hashes what it reads: once is enough.
+
+    It remembers whether it was asked for anything.
+    """
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -333,7 +340,8 @@ class _Read:
     def fetch(self, target: Descriptor) -> Iterator[bytes]:
         """See Source."""
         self.asked = True
-        return self._source.fetch(target)
+        source = self._source
+        return source.claimed(target) if isinstance(source, RegistryStore) else source.fetch(target)
 
     def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:
         """See Source."""
