@@ -447,6 +447,36 @@ def test_what_may_pass_does_pass(
     assert pauses == [7.0, 0.25, 0.5, 0.25, 0.25, 0.5, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        ({"RateLimit-Limit": "100;w=21600", "RateLimit-Remaining": "0;w=21600"}, "slow down"),
+        ({}, "You have reached your unauthenticated pull rate limit."),
+    ],
+)
+def test_a_quota_that_is_used_up_is_not_asked_again(
+    server: Registry,
+    origin: MemoryStore,
+    pauses: list[float],
+    headers: dict[str, str],
+    message: str,
+) -> None:
+    """Docker Hub's other 429, for asking too fast, passes: it has quota left, or says when."""
+    root = filled(server, origin)
+    body = json.dumps({"errors": [{"code": "TOOMANYREQUESTS", "message": message}]}).encode()
+    reference = Reference.parse(f"{server.name}/team/app")
+    server.switches.faults = [Fault("/v1", 429, headers, body, times=1)]
+    with pytest.raises(Unavailable, match="429 TOOMANYREQUESTS") as caught:
+        registries(pauses).store(reference).resolve("v1")
+    assert "log in, wait some hours, or read through a mirror" in caught.value.hint
+    assert pauses == []
+    for passing in (headers | {"Retry-After": "2"}, {"RateLimit-Remaining": "5;w=21600"}):
+        text = body if "Retry-After" in passing else b"Too Many Requests"
+        server.switches.faults = [Fault("/v1", 429, passing, text, times=1)]
+        assert registries(pauses).store(reference).resolve("v1") == root
+    assert pauses == [2.0, 0.25]
+
+
 def test_a_pause_that_is_too_long_is_refused_at_once(
     server: Registry, origin: MemoryStore, pauses: list[float]
 ) -> None:

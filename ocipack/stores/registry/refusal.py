@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ocipack.errors import Denied, NotFound, StoreError
+from ocipack.errors import Denied, NotFound, StoreError, Unavailable
 from ocipack.stores.auth.credential import Credential
 from ocipack.stores.http.answer import Answer
 from ocipack.stores.http.faults import Transient
@@ -29,6 +29,10 @@ _DOORS = {
 }
 """What servers before a registry (nginx, Go's) answer instead of it, and what that means."""
 
+_SPENT_HINT = (
+    "what this account, or this address without one, may pull for now is used up: log in, wait "
+    "some hours, or read through a mirror (registries.yaml)"
+)
 _IMMUTABLE = r"(?i)immutab|already[ _]?exists|overwrit|cannot be (?:changed|updated)"
 _IMMUTABLE_STATUSES = frozenset({400, 403, 405, 409, 412, 422})
 
@@ -44,6 +48,7 @@ class Refusal:
     html: bool = False
     hint: str = ""
     after: float | None = None
+    spent: bool = False
 
     @classmethod
     def read(cls, answer: Answer, secrets: Iterable[str] = ()) -> Refusal:
@@ -64,6 +69,7 @@ class Refusal:
             html=html,
             hint=next((hint for words, hint in _DOORS.items() if words in text.lower()), ""),
             after=retry_after(answer),
+            spent=answer.status == TOO_MANY and _is_spent(answer, text),
         )
 
     @property
@@ -101,6 +107,8 @@ class Refusal:
         return StoreError(words, hint=hint)
 
     def _passing(self, words: str) -> StoreError:
+        if self.spent and self.after is None:
+            return Unavailable(words, hint=_SPENT_HINT)
         if self.after is not None:
             words += f"; the registry asks to wait {self.after:g} s"
         if self.status == TOO_MANY:
@@ -112,6 +120,12 @@ class Refusal:
                 else ""
             )
         return Transient(words, hint=hint, after=self.after)
+
+
+def _is_spent(answer: Answer, text: str) -> bool:
+    """Whether a quota of hours is used up, as against asking too fast: no short pause helps."""
+    left = answer.header("RateLimit-Remaining").partition(";")[0].strip()
+    return left == "0" or "pull rate limit" in text.lower()
 
 
 def _login(credential: Credential) -> str:
