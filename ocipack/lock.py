@@ -15,8 +15,6 @@ answers only where nobody else can (`pin --offline`), and `lock check` asks the 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,8 +22,8 @@ from typing import Final
 
 from ocipack.errors import Misuse
 from ocipack.k8s.yaml.nodes import Mapping, Node
-from ocipack.k8s.yaml.scalars import Dialect, ScalarError, plain
 from ocipack.k8s.yaml.strict import API, Reader
+from ocipack.k8s.yaml.writing import scalar
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
 from ocipack.oci.reference import Reference
@@ -37,9 +35,6 @@ FILE: Final = "ocipack.lock"
 
 BYTES: Final = 16 * 1024 * 1024
 """Bytes of a lock."""
-
-_PLAIN: Final = re.compile(r"[A-Za-z0-9/][A-Za-z0-9._/@:+*~-]*")
-_CONTROL: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -136,12 +131,12 @@ class Lock:
 
 def _entry(entry: Entry) -> Iterator[str]:
     content = entry.content
-    yield f"- reference: {_scalar(str(entry.reference))}"
-    yield f"  kind: {_scalar(entry.kind)}"
+    yield f"- reference: {scalar(str(entry.reference))}"
+    yield f"  kind: {scalar(entry.kind)}"
     yield f"  digest: {content.digest}"
-    yield f"  mediaType: {_scalar(content.media_type)}"
+    yield f"  mediaType: {scalar(content.media_type)}"
     if entry.artifact_type:
-        yield f"  artifactType: {_scalar(entry.artifact_type)}"
+        yield f"  artifactType: {scalar(entry.artifact_type)}"
     yield f"  size: {content.size}"
     yield from _list("platforms", (_platform(one) for one in entry.platforms))
     yield from _list("attached", (_attached(one) for one in entry.attached))
@@ -160,38 +155,23 @@ def _list(name: str, items: Iterable[dict[str, str]]) -> Iterator[str]:
 
 def _platform(one: Platform) -> dict[str, str]:
     found = {"os": one.os, "architecture": one.architecture, "variant": one.variant}
-    said = {key: _scalar(text) for key, text in found.items() if text}
+    said = {key: scalar(text) for key, text in found.items() if text}
     return {"digest": str(one.digest), "size": str(one.size), **said}
 
 
 def _attached(one: Attached) -> dict[str, str]:
     found = {"name": one.name, "artifactType": one.artifact_type}
-    said = {key: _scalar(text) for key, text in found.items() if text}
+    said = {key: scalar(text) for key, text in found.items() if text}
     return {"via": one.via, "digest": str(one.digest), **said}
 
 
 def _origin(one: Origin) -> dict[str, str]:
     return {
-        "file": _scalar(one.file),
+        "file": scalar(one.file),
         "document": str(one.document),
-        "pointer": _scalar(one.pointer),
-        "style": _scalar(one.style),
+        "pointer": scalar(one.pointer),
+        "style": scalar(one.style),
     }
-
-
-def _scalar(text: str) -> str:
-    """`text` on one line, in quotes where a reader could take it for something else."""
-    if _PLAIN.fullmatch(text) and not text.endswith(":") and _is_text(text):
-        return text
-    quoted = json.dumps(text, ensure_ascii=False)
-    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
-
-
-def _is_text(text: str) -> bool:
-    try:
-        return all(plain(text, dialect) == text for dialect in Dialect)
-    except ScalarError:
-        return False
 
 
 def _entries(data: bytes, file: str) -> Iterator[Entry]:

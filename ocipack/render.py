@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ocipack.errors import IntegrityError, Misuse, Rejected
 from ocipack.k8s.kustomization.paths import View
-from ocipack.k8s.kustomization.walk import Read, Root, Walk, confined
+from ocipack.k8s.kustomization.walk import EVERY, Read, Root, Walk, confined
 from ocipack.k8s.resource import Resource, resources
 from ocipack.k8s.yaml.documents import read as documents
 from ocipack.k8s.yaml.events import Endless
@@ -57,6 +57,8 @@ def render(
 ) -> Rendered:
     """Build `roots` (directories of the tree), or those that are found if None are given.
 
+    EVERY among them stands for those that are found.
+
     `names` are the files of the tree, `read` reads one, `build` runs kustomize on one root; `jobs`
     of them run at once. What source-controller drops on arrival (CI files, `.sourceignore`) does
     not exist here, since it will not in the cluster. Raises Misuse for a root that is no
@@ -88,6 +90,9 @@ def _normalised(roots: Sequence[str] | None, view: View) -> list[str] | None:
     found = []
     for root in roots:
         name = "/".join(part for part in root.split("/") if part not in ("", "."))
+        if name == EVERY:
+            found.append(name)
+            continue
         if name not in view.directories or root.startswith("/"):
             raise Misuse(
                 f"{root!r} is not a directory of the packed tree",

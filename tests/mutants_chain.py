@@ -90,8 +90,8 @@ FAULTS: list[tuple[str, str, str]] = [
         "if False:",
     ),
     ("ocipack/cli/trusted.py", "content=where.is_layout)", "content=False)"),
-    ("ocipack/cli/packing.py", "if dirt and not how.allow_dirty:", "if False:"),
-    ("ocipack/cli/commands/render.py", "if not report.ok:", "if False:"),
+    ("ocipack/cli/packing.py", "if dirt and not seen.how.allow_dirty:", "if False:"),
+    ("ocipack/cli/commands/render.py", "if not made.report.ok:", "if False:"),
     ("ocipack/cli/console.py", "re.sub(_CONTROL, lambda m:", "re.sub('$^', lambda m:"),
     ("ocipack/cli/passwords.py", "if not sys.stdin.isatty():", "if False:"),
 ]

@@ -27,6 +27,7 @@ MAY = {
     },
     ("inspect", "ocidir://{site}:v1"): {"dataclasses"},
     ("list", "ocidir://{site}"): {"dataclasses"},
+    ("init", "{site}/..", "--force"): {"dataclasses", "yaml"},
     ("mirror", "--help"): {"dataclasses", "yaml"},
     ("airgap", "list", "{site}/../site.tar"): {"dataclasses"},
     ("airgap", "diff", "{site}/../site.tar", "{site}/../site.tar"): {"dataclasses"},

@@ -14,6 +14,7 @@ from ocipack.cli.reading import Directory
 from ocipack.errors import OcipackError, Rejected
 from ocipack.files.snapshot import RESOLVE, snapshot
 from ocipack.files.workspace import Workspace
+from ocipack.k8s.kustomization.walk import EVERY
 from ocipack.render import Rendered, render
 from ocipack.report import Finding, Report
 from ocipack.tools.kustomize import Kustomize, Program
@@ -73,9 +74,9 @@ class Building:
             return made
         tracer = Tracer(seen.tree.files, lambda name: (top / name).read_bytes())
         findings = [*seen.report.findings]
-        if not only:  # else each root reports what it reaches
+        if not only or EVERY in only:  # else each root reports what it reaches
             findings += found.report.findings
-        wanted = only or found.build
+        wanted = _wanted(only, found.build)
         for root, result in zip(wanted, self._all(wanted, top, seen.tree), strict=True):
             name = root or "."
             if isinstance(result, OcipackError):
@@ -104,6 +105,12 @@ class Building:
             ThreadPoolExecutor(max_workers=self._jobs, thread_name_prefix="build") as pool,
         ):
             yield from pool.map(partial(_one, names, top, kustomize), roots)
+
+
+def _wanted(only: tuple[str, ...], found: tuple[str, ...]) -> tuple[str, ...]:
+    """What to build, each once; EVERY stands for what was `found`."""
+    lists = [found if each == EVERY else (each,) for each in only or (EVERY,)]
+    return tuple(dict.fromkeys(each for some in lists for each in some))
 
 
 def _one(names: list[str], top: Path, kustomize: Kustomize, root: str) -> Rendered | OcipackError:

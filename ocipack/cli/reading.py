@@ -121,7 +121,7 @@ class Gathering:
         names = {n: p for n, p in listed.files.items() if not (self.ignored and left_out(n))}
         names.pop(PROJECT, None)
         found.findings += _odd(listed, prefix)
-        result = sort_out(names, lambda name: _read(names[name]))
+        result = sort_out(names, lambda name: content(names[name]))
         found.skipped |= {prefix + name: why for name, why in result.skipped.items()}
         directory = Directory(path, prefix, files={n: names[n] for n in result.arriving})
         found.directories.append(directory)
@@ -129,14 +129,14 @@ class Gathering:
         if self.render and result.kustomized:
             from ocipack.validate.roots import roots  # noqa: PLC0415 - only where something is built
 
-            directory.roots = roots(result.arriving, lambda name: _read(names[name]))
+            directory.roots = roots(result.arriving, lambda name: content(names[name]))
             used = directory.roots.used
         for name in result.manifests:
             raw = reader(names[name])
             found.sources.append(Source(prefix + name, raw, judged=name not in used))
 
 
-def _read(path: str) -> bytes:
+def content(path: str) -> bytes:
     """A whole file that says how to read others."""
     found = bytearray()
     for block in reader(path)():

@@ -225,6 +225,8 @@ def test_every_command_writes_what_the_schema_describes_good_or_bad(
         (0, ["inspect", "ocidir://site:v1"]),
         (0, ["pull", "ocidir://site:v1", "--key", public, "-o", "out"]),
         (0, ["keys", "public", public]),
+        (0, ["init", str(hello)]),
+        (2, ["init", str(hello)]),
         (0, ["rules", "list"]),
         (0, ["rules", "explain", "image-digest"]),
         (2, ["rules", "explain", "none"]),

@@ -21,6 +21,9 @@ DEPTH: Final = 100
 
 _YAML: Final = (Names.RESOURCE, Names.FILE, Names.PATCH)
 
+EVERY: Final = "**"
+"""In a list of directories to build: every kustomization that no other one names."""
+
 Read = Callable[[str], bytes]
 
 
@@ -195,7 +198,14 @@ def root(directory: str, walk: Walk) -> Root:
 
 
 def confined(directories: Iterable[str] | None, walk: Walk) -> list[Root]:
-    """The roots to build, everything they reach walked; see `walk.report` before building any."""
+    """The roots to build, everything they reach walked; see `walk.report` before building any.
+
+    EVERY among the `directories` stands for those that are built when none are given.
+    """
     if directories is None:
         return roots(walk)
-    return [root(directory, walk) for directory in dict.fromkeys(directories)]
+    made: dict[str, Root] = {}
+    for directory in dict.fromkeys(directories):
+        found = roots(walk) if directory == EVERY else [root(directory, walk)]
+        made |= {one.directory: one for one in found}
+    return list(made.values())
