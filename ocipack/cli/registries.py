@@ -139,12 +139,13 @@ class Connections:
         if self.ca_file and not Path(self.ca_file).is_file():
             raise Misuse(f"--ca-file {self.ca_file}: there is no such file")
         file, hosts = self._hosts()
+        mirrors = {mirror.registry for host in hosts for mirror in host.mirrors}
         settings = Settings(
             ca_file=self.ca_file,
             certs=self._certificates(),
             plain=frozenset(self.plain_http),
             proxies=self._proxies(),
-            allowed=self.allowed,
+            allowed=(*self.allowed, *sorted(mirrors)) if self.allowed else (),
             hosts={host.name: host for host in hosts},
             file=file,
         )

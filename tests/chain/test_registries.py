@@ -13,6 +13,8 @@ import trustme
 from content import artifact
 from registry import Fault, Registry, Switches
 
+from ocipack.cli.registries import Connections
+from ocipack.errors import Rejected
 from ocipack.oci.reference import Reference
 from ocipack.stores.registry.registries import Registries
 
@@ -187,6 +189,32 @@ def test_mirrors_are_read_by_commands(ocipack: Run, server: Registry, tmp_path: 
         assert (code, digest in out) == (0, True)
         assert not server.requests
         assert {line.split("/")[-2] for line in mirror.lines()} == {"manifests", "blobs"}
+
+
+def test_mirrors_of_allowed_registries_are_allowed_and_stand_for_no_other(
+    server: Registry, tmp_path: Path
+) -> None:
+    """A list of a project says which registries; whose mirrors are asked is the user's affair."""
+    with Registry() as mirror:
+        digest = fill(server)
+        fill(mirror)
+        file = tmp_path / "r.yaml"
+        file.write_text(
+            "apiVersion: ocipack.dev/v1alpha1\nkind: RegistrySettings\nregistries:\n"
+            f"- {{host: '{server.name}', mirrors: ['{mirror.name}']}}\n"
+        )
+        reference = Reference.parse(f"{server.name}/team/app")
+        for allowed, good in ((server.name, True), ("registry.example", False)):
+            connections = Connections(settings_file=str(file))
+            connections.confine((allowed,))
+            if good:
+                store = connections.store(reference, write=False)
+                assert str(store.resolve(digest).digest) == digest
+            else:
+                with pytest.raises(Rejected, match="may contact"):
+                    connections.store(reference, write=False)
+        assert len(mirror.requests) == 1
+        assert not server.requests
 
 
 # registry check

@@ -83,9 +83,13 @@ class Transport:
         known = known or tls.directory(self.settings.certs, host) is not None
         return Url.of("http", host, "/v2/") if is_loopback(secure.host) and not known else secure
 
+    def admit(self, url: Url) -> None:
+        """Refuse a host that the list of allowed registries does not name, before it is asked."""
+        self._gate.name(url.host, url.port)
+
     def look(self, url: Url) -> Shown | None:
         """Connect by TLS only to see what the server shows; None if it shows nothing."""
-        self._gate.name(url.host, url.port)
+        self.admit(url)
         if url.scheme != "https":
             return None
         return pools.look(self._way(url, confined=False).route, ours=True)

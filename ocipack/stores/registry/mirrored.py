@@ -88,7 +88,7 @@ class MirroredStore(RegistryStore):
             except StoreError:
                 continue
         with self._asking(None):
-            yield from _after(done, super().fetch(target))
+            yield from _after(done, super().claimed(target))
 
     def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:
         """List what refers to `subject`: from everywhere, each once, lazily."""

@@ -45,6 +45,7 @@ class Registries:
         mirrors = () if writes else self._transport.settings.host(client.registry).mirrors
         if not mirrors:
             return RegistryStore(at, prefetch=prefetch)
+        self._transport.admit(client.base)  # a mirror is asked in the place of one that may be
         copies = [self._copy(mirror, name, prefetch=prefetch) for mirror in mirrors]
         with self._lock:
             reach = self._reach.setdefault(client.registry, Reach())
