@@ -15,6 +15,7 @@ from ocipack.cli.projects import confine, project_option
 from ocipack.errors import Rejected
 from ocipack.files.seam import read_bytes
 from ocipack.lock import BYTES, FILE, Entry, Lock
+from ocipack.oci.location import REGISTRY, Location
 from ocipack.pin.standing import Standing, Verdict, check as standing
 
 
@@ -28,6 +29,20 @@ def _read(path: str) -> Lock:
     if not lock.entries:
         raise Rejected(f"{path}: the lock is empty", hint="`ocipack pin --lock FILE` fills it")
     return lock
+
+
+def locked(path: str, mirror_file: str) -> list[tuple[Location, Location]]:
+    """The entries of a lock by their digests, each with the place where it is looked for.
+
+    A lock says what to look at, not what is true of it: whoever asks verifies each.
+    """
+    elsewhere = mirrors(mirror_file)
+    found = []
+    for entry in _read(path).entries:
+        name = entry.reference.at(entry.content.digest)
+        where = elsewhere.where(name)
+        found.append((Location(REGISTRY, name), Location(REGISTRY, where)))
+    return found
 
 
 def _described(entry: Entry) -> dict[str, Any]:

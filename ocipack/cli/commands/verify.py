@@ -20,6 +20,7 @@ from ocipack.trust.statement import SIGN
 from ocipack.verify import Exempted, Signature, Verified, decide
 
 if TYPE_CHECKING:
+    from ocipack.oci.store import Source
     from ocipack.trust.policy.decision import Waiver
     from ocipack.verify.contents import Judgement
 
@@ -36,15 +37,29 @@ BUILT = 2
 class _How:
     content: bool
     contents: bool
+    lock_file: str
     map_file: str
     roots: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if self.contents:
-            return
-        for option, said in (("--map", self.map_file), ("--root", self.roots)):
-            if said:
-                raise Misuse(f"{option} belongs to --contents")
+        if self.contents and self.lock_file:
+            hint = "what a lock names are images; give the artifact for --contents"
+            raise Misuse("--contents and --lock exclude each other", hint=hint)
+        if self.map_file and not (self.contents or self.lock_file):
+            raise Misuse("--map belongs to --contents and --lock")
+        if self.roots and not self.contents:
+            raise Misuse("--root belongs to --contents")
+
+    def targets(self, places: tuple[str, ...]) -> list[tuple[Location, Location]]:
+        """What is verified under which name, and where it is looked for."""
+        found = [(one, one) for one in map(place, places)]
+        if self.lock_file:
+            from ocipack.cli.commands.lock import locked  # noqa: PLC0415 - start-up: YAML
+
+            found += locked(self.lock_file, self.map_file)
+        if not found:
+            raise Misuse("it is not said what to verify", hint="give a PLACE, or --lock FILE")
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +86,7 @@ class _Result:
         return own + (self.judgement.waivers if self.judgement is not None else ())
 
 
-@click.argument("places", nargs=-1, required=True, metavar="PLACE...")
+@click.argument("places", nargs=-1, metavar="[PLACE...]")
 @verify_options
 @click.option("--require-digest", is_flag=True, help="Refuse a place without a digest.")
 @click.option("--content", is_flag=True, help="Read and hash everything below the manifest too.")
@@ -82,11 +97,18 @@ class _Result:
     "`contents` of the policy.",
 )
 @click.option(
+    "--lock",
+    "lock_file",
+    default="",
+    metavar="FILE",
+    help="Verify every entry of this lock, too, each by its digest.",
+)
+@click.option(
     "--map",
     "map_file",
     default="",
     metavar="FILE",
-    help="With --contents: look for images in these mirrors instead (docs/pin.md).",
+    help="With --contents and --lock: look for images in these mirrors instead (docs/pin.md).",
 )
 @click.option(
     "--root",
@@ -104,6 +126,7 @@ def verify(
     require_digest: bool,
     content: bool,
     contents: bool,
+    lock_file: str,
     map_file: str,
     roots: tuple[str, ...],
     explain: bool,
@@ -115,9 +138,9 @@ def verify(
     warning. With several, all are looked at:
     the exit code is 1 if any was refused, else 3 if any could not be decided.
     """
-    how = _How(content, contents, map_file, roots)
-    found = [place(text) for text in places]
-    for location in found:
+    how = _How(content, contents, lock_file, map_file, roots)
+    targets = how.targets(places)
+    for location, _ in targets:
         if require_digest and location.reference.digest is None:
             raise Misuse(
                 f"{location} has no digest, and --require-digest was given",
@@ -126,44 +149,54 @@ def verify(
     if explain:
         app.console.least = Severity.NOTE
     trust = Trust(**options)
-    trusted = trust.policy(found)
+    trusted = trust.policy([location for location, _ in targets])
 
-    def prove(one: Location) -> _Result:
-        return _proved(app, one, trusted, how, by_key=not trust.policies)
-
-    if len(found) == 1:
-        result = prove(found[0])
+    run = _Run(app, how, trusted, by_key=not trust.policies)
+    if len(targets) == 1:
+        result = run.prove(*targets[0])
         if result.error is not None and result.proof is None:
             raise result.error
         return _outcome(app, [result])
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up, for one place
 
     with ThreadPoolExecutor(BUILT if contents else AT_ONCE) as pool:
-        return _outcome(app, list(pool.map(prove, found)))
+        return _outcome(app, list(pool.map(lambda target: run.prove(*target), targets)))
 
 
-def _proved(app: App, location: Location, trusted: Policy, how: _How, *, by_key: bool) -> _Result:
-    """What becomes of one place; only Misuse is raised."""
-    proof = None
-    try:
-        with opened(app, location) as source:
-            whole = how.content or location.is_layout
-            proof = decide(source, location.reference, trusted, content=whole)
-            if not how.contents:
-                return _Result(location, proof)
-            from ocipack.cli.contents import Looking  # noqa: PLC0415 - start-up
-            from ocipack.files.workspace import Workspace  # noqa: PLC0415 - start-up
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What all places of a run are verified by; `by_key` if there is no policy file."""
 
-            looking = Looking(app, how.roots, how.map_file)
-            with Workspace() as workspace:
-                judgement = looking.judge(
-                    workspace, location, source, proof, trusted, by_key=by_key
-                )
-        return _Result(location, proof, judgement.error, judgement)
-    except Misuse:
-        raise
-    except OcipackError as error:
-        return _Result(location, proof, error)
+    app: App
+    how: _How
+    trusted: Policy
+    by_key: bool
+
+    def prove(self, location: Location, where: Location) -> _Result:
+        """What becomes of `location`, which is looked for at `where`; only Misuse is raised."""
+        proof = None
+        try:
+            with opened(self.app, where) as source:
+                whole = self.how.content or where.is_layout
+                proof = decide(source, location.reference, self.trusted, content=whole)
+                if not self.how.contents:
+                    return _Result(location, proof)
+                judgement = self._judged(location, source, proof)
+            return _Result(location, proof, judgement.error, judgement)
+        except Misuse:
+            raise
+        except OcipackError as error:
+            return _Result(location, proof, error)
+
+    def _judged(self, location: Location, source: Source, proof: Proof) -> Judgement:
+        from ocipack.cli.contents import Looking  # noqa: PLC0415 - start-up
+        from ocipack.files.workspace import Workspace  # noqa: PLC0415 - start-up
+
+        looking = Looking(self.app, self.how.roots, self.how.map_file)
+        with Workspace() as workspace:
+            return looking.judge(
+                workspace, location, source, proof, self.trusted, by_key=self.by_key
+            )
 
 
 def _outcome(app: App, results: Sequence[_Result]) -> Outcome:
