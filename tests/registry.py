@@ -124,7 +124,8 @@ class Switches:
     token_post: bool = True
     token_answer: Mapping[str, Any] | None = None  # what a lying token service says
     token_member: str = "token"
-    expires_in: int = 300
+    expires_in: int | None = 300
+    scopes: str = "all"  # first, last: the token service reads no other
     revoke: str = ""  # the first such request finds its token revoked
     anonymous: str = "pull"  # what a token for nobody may do
     fail_at: int = 0  # this request, counted from 1, and ...
@@ -180,6 +181,7 @@ class Registry:
         self.opened = 0
         self.endless = 0  # bytes of endless bodies that somebody took, or the sockets hold
         self.issued = 0
+        self.forms: list[str] = []  # what the token service was sent by POST
         self.accepted = 0  # connections
         self.received: list[str] = []  # digests of blobs whose bytes were sent to us, each time
         self.repositories: dict[str, Repository] = {}
@@ -309,6 +311,7 @@ class Registry:
             return _json(200, switches.token_answer)
         given = seen.headers.get("authorization", "")
         if seen.method == "POST":
+            self.forms.append(body.decode())
             form = parse_qs(body.decode())
             if not switches.token_post:
                 return _error(405, "UNSUPPORTED", "no POST here")
@@ -320,6 +323,8 @@ class Registry:
             identity = base64.b64encode(b"<token>:identity").decode()
             if given and given not in {self._basic(), f"Basic {identity}"}:
                 return _error(401, "UNAUTHORIZED", "incorrect username or password")
+        if switches.scopes != "all":
+            scopes = scopes[:1] if switches.scopes == "first" else scopes[-1:]
         allowed = {"pull", "push"} if known else set(switches.anonymous.split(","))
         self.issued += 1
         token = f"token-{self.port}-{self.issued}"
@@ -329,7 +334,8 @@ class Registry:
             for action in actions.split(",")
             if action in allowed
         }
-        return _json(200, {switches.token_member: token, "expires_in": switches.expires_in})
+        life = {} if switches.expires_in is None else {"expires_in": switches.expires_in}
+        return _json(200, {switches.token_member: token, **life})
 
     # manifests
 

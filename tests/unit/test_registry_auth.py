@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from content import image
@@ -291,6 +292,125 @@ def test_a_helper_that_is_missing(install: Install) -> None:
     with pytest.raises(Misuse, match=r"names docker-credential-gone for r\.example") as caught:
         install("").get("gone", "r.example")
     assert "credHelpers or credsStore" in caught.value.hint
+
+
+# clouds: what their helpers give, and what their registries do with it
+
+
+def counting(user: str) -> str:
+    """A helper whose secret is another one each time."""
+    body = json.dumps({"ServerURL": "x", "Username": user, "Secret": "SECRET"})
+    count = "n = open(sys.argv[0] + '.n', 'a+'); n.write('x'); n.seek(0); n = len(n.read())"
+    return f"{count}; print({json.dumps(body)}.replace('SECRET', 'secret-%d' % n))"
+
+
+@pytest.mark.parametrize("auth", ["basic", "bearer"])
+def test_what_a_helper_gave_is_renewed_when_it_was_refused_later(
+    tmp_path: Path, install: Install, clock: Clock, auth: str
+) -> None:
+    """As on clouds, where it lives for an hour."""
+    helpers = install(counting("oauth2accesstoken"))
+    with Registry(Switches(auth=auth, users={"oauth2accesstoken": "secret-1"})) as server:
+        files = [config(tmp_path, {"credHelpers": {server.name: "test"}})]
+        patience = Patience(1, sleep=lambda _: None, monotonic=clock)
+        credentials = Credentials(files, helpers, monotonic=clock)
+        registries = Registries(Transport(patience=patience), credentials)
+        store = registries.store(Reference.parse(f"{server.name}/team/app"), writes=True)
+        ship(store)
+        server.switches.users = {"oauth2accesstoken": "secret-2"}
+        server.tokens.clear()
+        clock.now = 299
+        with pytest.raises(Denied):
+            store.resolve("v1")
+        assert (tmp_path / "log").read_text().count("get") == 1
+        clock.now = 4000
+        store.resolve("v1")
+        assert (tmp_path / "log").read_text().count("get") == 2
+        server.tokens.clear()
+        server.switches.users = {"oauth2accesstoken": "secret-9"}
+        with pytest.raises(Denied):
+            store.resolve("v1")
+        assert (tmp_path / "log").read_text().count("get") == 2, "not before its time"
+
+
+def test_what_does_not_come_from_a_helper_is_not_looked_for_again(
+    server: Registry, login: Login, clock: Clock
+) -> None:
+    store = login(server)
+    ship(store)
+    server.switches.users = {"user": "another"}
+    server.tokens.clear()
+    clock.now = 4000
+    server.requests.clear()
+    with pytest.raises(Denied):
+        store.resolve("v1")
+    assert len(server.requests) <= 3
+
+
+@pytest.mark.parametrize(
+    ("user", "secret"),
+    [
+        ("AWS", "eyJwYXlsb2FkIjoi" + "a" * 2000),  # Amazon ECR: Basic, a token of 12 hours
+        ("oauth2accesstoken", "ya29.a0-token"),  # Google: an access token
+        ("_json_key", '{\n  "type": "service_account",\n  "private_key": "-----BEGIN\\n"\n}\n'),
+        ("_dcgcloud_token", "ya29.token"),
+        ("gitlab-ci-token", "glcbt-64_token"),  # GitLab: CI_REGISTRY_USER, CI_JOB_TOKEN
+        ("github-actor", "ghs_token"),  # GitHub: any name, GITHUB_TOKEN
+        ("robot$team+ci", "a:b"),  # Harbor
+    ],
+)
+def test_the_passwords_of_clouds_and_ci(
+    server: Registry, tmp_path: Path, install: Install, user: str, secret: str
+) -> None:
+    server.switches.users = {user: secret}
+    files = [config(tmp_path, {"credHelpers": {server.name: "test"}})]
+    credentials = Credentials(files, install(answer(user, secret)))
+    store = Registries(credentials=credentials).store(
+        Reference.parse(f"{server.name}/team/app"), writes=True
+    )
+    ship(store)
+    assert saw(server)[0] == f"Basic {_basic(user, secret)}" or server.switches.auth == "bearer"
+
+
+def test_azure_takes_its_refresh_token_by_post_alone(tmp_path: Path, install: Install) -> None:
+    """docker-credential-acr-env says `<token>`; its registry answers no GET with a password."""
+    refresh = "eyJ0.refresh.token"
+    with Registry(Switches(auth="bearer", identities={refresh})) as server:
+        server.switches.token_member = "access_token"
+        server.switches.expires_in = None
+        server.switches.faults = [Fault("^GET /token", 404)]
+        files = [config(tmp_path, {"credHelpers": {server.name: "test"}})]
+        credentials = Credentials(files, install(answer("<token>", refresh)))
+        registries = Registries(credentials=credentials)
+        for name in ("team/app", "team/copy"):
+            ship(registries.store(Reference.parse(f"{server.name}/{name}"), writes=True))
+        forms = [parse_qs(form) for form in server.forms]
+        assert [form["scope"] for form in forms] == [
+            ["repository:team/app:pull,push"],
+            ["repository:team/copy:pull,push"],
+            ["repository:team/copy:pull,push repository:team/app:pull"],
+        ]
+        for form in forms:
+            assert form["grant_type"] == ["refresh_token"]
+            assert form["refresh_token"] == [refresh]
+            assert form["service"] == ["tests"]
+            assert form["client_id"] == ["ocipack"]
+
+
+@pytest.mark.parametrize("scopes", ["first", "last"])
+def test_a_token_service_that_reads_one_scope(scopes: str, tmp_path: Path) -> None:
+    """As GitLab's: mounting is refused, and the blob is sent."""
+    with Registry(Switches(auth="bearer", scopes=scopes)) as server:
+        auths = {server.name: {"auth": USER_PASS}}
+        registries = Registries(credentials=Credentials([config(tmp_path, {"auths": auths})]))
+        one, two = (
+            registries.store(Reference.parse(f"{server.name}/{name}"), writes=True)
+            for name in ("team/app", "other/app")
+        )
+        ship(one)
+        copy(one, two, one.resolve("v1"), tag="v1")
+        assert two.resolve("v1") == one.resolve("v1")
+        assert len(server.received) == 4
 
 
 # challenges

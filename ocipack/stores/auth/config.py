@@ -10,8 +10,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -19,6 +21,9 @@ from typing import Any, Self
 from ocipack.errors import Misuse
 from ocipack.stores.auth.credential import Credential
 from ocipack.stores.auth.helper import Helpers
+
+RENEWED = 300.0
+"""Seconds for which what a helper gave is not asked for again, even if it is refused."""
 
 _LIMIT = 8 * 1024 * 1024
 _HUB = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
@@ -124,7 +129,9 @@ def _entry(entry: object, key: str, path: str) -> Credential:
 class Credentials:
     """Looks credentials up when a registry first asks for them; a helper runs once a registry.
 
-    Those that are `given`, by registry, come before any that could be found.
+    Those that are `given`, by registry, come before any that could be found. Only a registry that
+    refuses what a helper gave RENEWED seconds ago or earlier makes it run again: clouds give out
+    what lives for an hour, and a mirror can take longer.
     """
 
     def __init__(
@@ -133,6 +140,7 @@ class Credentials:
         helpers: Helpers | None = None,
         *,
         given: Mapping[str, Credential] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._given = {normal(registry): one for registry, one in (given or {}).items()}
         self._files = files
@@ -140,6 +148,8 @@ class Credentials:
         self._lock = threading.Lock()
         self._configs: list[DockerConfig] | None = None
         self._asked: dict[tuple[str, str], Credential | None] = {}
+        self._monotonic = monotonic
+        self._when: dict[str, float] = {}
 
     def find(self, registry: str, repository: str) -> Credential:
         """Find the credential for `repository` at exactly `registry` (`host[:port]`).
@@ -158,6 +168,14 @@ class Credentials:
             looked = ", ".join(config.path for config in self._configs or ())
         return Credential(f"anonymous; nothing for {key} in {looked or 'any configuration'}")
 
+    def renew(self, registry: str, repository: str) -> Credential:
+        """Find what `find` finds; a helper that answered long ago is asked again."""
+        key = normal(registry)
+        with self._lock:
+            if self._monotonic() - self._when.get(key, math.inf) >= RENEWED:
+                self._asked = {asked: one for asked, one in self._asked.items() if asked[1] != key}
+        return self.find(registry, repository)
+
     def _load(self) -> Iterator[DockerConfig]:
         if self._configs is None:
             read = (DockerConfig.read(path) for path in self._files)
@@ -170,4 +188,5 @@ class Credentials:
         if (helper, registry) not in self._asked:
             server = HUB_KEY if registry == "docker.io" else registry
             self._asked[helper, registry] = self._helpers.get(helper, server)
+            self._when[registry] = self._monotonic()
         return self._asked[helper, registry]

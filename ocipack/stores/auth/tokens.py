@@ -29,6 +29,7 @@ _LIMIT = 1024 * 1024
 _LIFE = 60.0
 _LONGEST = 3600.0
 _USABLE = r"[A-Za-z0-9._~+/=-]{1,65536}"
+_UNAUTHORIZED = 401
 _NO_POST = frozenset({400, 401, 404, 405, 501})
 
 
@@ -119,7 +120,18 @@ class Authorizer:
         else:
             return ""
         better = self.header(scopes)
+        if better == sent and self._renewed():
+            better = self.header(scopes)
         return better if better != sent else ""
+
+    def _renewed(self) -> bool:
+        """Whether there is another credential now than the one that was refused."""
+        with self._lock:
+            before = self._credential
+        found = self._credentials.renew(self._registry, self._repository)
+        with self._lock:
+            self._credential = found
+        return before is not None and found != before
 
     def _learn(self, bearer: challenge.Challenge) -> None:
         named = self._base.join(bearer.parameters["realm"])
@@ -158,8 +170,15 @@ class Authorizer:
 
     def _fetch(self, scopes: Scopes) -> tuple[str, float]:
         """Ask the token service; the token and its life in seconds."""
+        answer = self._ask(scopes)
+        if answer.status == _UNAUTHORIZED and self._renewed():
+            answer.finish()
+            answer = self._ask(scopes)
+        return self._read(answer)
+
+    def _ask(self, scopes: Scopes) -> Answer:
         answer = self._post(scopes) if self.credential.identity_token else None
-        return self._read(answer or self._get(scopes))
+        return answer or self._get(scopes)
 
     def _post(self, scopes: Scopes) -> Answer | None:
         form = {
