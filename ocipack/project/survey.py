@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ocipack.errors import IntegrityError
+from ocipack.errors import IntegrityError, Misuse
 from ocipack.k8s.kustomization.paths import View
 from ocipack.k8s.kustomization.walk import EVERY, Walk, generated
 from ocipack.k8s.resource import Resource, resources
 from ocipack.k8s.yaml.documents import read as documents
 from ocipack.k8s.yaml.scalars import Dialect
+from ocipack.tree.tree import check_name
 
 _SUFFIXES: Final = (".yaml", ".yml")
 _MARKS: Final = (b"fluxcd.io/", b"fluxcd.controlplane.io/")
@@ -59,8 +60,11 @@ class Survey:
 
 
 def survey(names: Iterable[str], read: Read, *, remote: str = "") -> Survey:
-    """Look at the files called `names`, which `read` reads, of a repository known as `remote`."""
-    return _Surveyor(View.of(names), read, remote).survey()
+    """Look at the files called `names`, which `read` reads, of a repository known as `remote`.
+
+    What no artifact can hold under its name is passed over: packing says so.
+    """
+    return _Surveyor(View.of(filter(_sayable, names)), read, remote).survey()
 
 
 @dataclass(slots=True)
@@ -306,6 +310,14 @@ class _Surveyor:
                 break
             root = posixpath.commonpath([f"/{root}", *(f"/{path}" for path in outside)])[1:]
         return root
+
+
+def _sayable(name: str) -> bool:
+    try:
+        check_name(name)
+    except Misuse:
+        return False
+    return True
 
 
 def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
