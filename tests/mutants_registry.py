@@ -72,7 +72,11 @@ FAULTS: list[tuple[str, str, str]] = [
     (AUTH + "tokens.py", "or not re.fullmatch(_USABLE, token)", ""),
     (AUTH + "tokens.py", "or now() >= slot.until", ""),
     (AUTH + "tokens.py", 'return better if better != sent else ""', "return better"),
-    (AUTH + "config.py", "key = normal(registry)", 'key = normal(registry).partition(":")[0]'),
+    (
+        AUTH + "config.py",
+        "key = normal(registry)\n        if key in",
+        'key = normal(registry).partition(":")[0]\n        if key in',
+    ),
     (AUTH + "config.py", "if (helper, registry) not in self._asked:", "if True:"),
     (AUTH + "config.py", ">= RENEWED", ">= 0"),
     (AUTH + "tokens.py", "if better == sent and self._renewed():", "if False:"),
@@ -107,12 +111,7 @@ FAULTS: list[tuple[str, str, str]] = [
     (REGISTRY + "upload.py", "self._misfits < _MISFITS", "True"),
     (REGISTRY + "upload.py", "if self._found() and self.held:", "if False:"),
     (REGISTRY + "upload.py", "sending.attempt, lambda: sending.held)", "sending.attempt)"),
-    (
-        REGISTRY + "store.py",
-        "target.check(download.stream(self.at, target))",
-        "download.stream(self.at, target)",
-    ),
-    (REGISTRY + "store.py", "target.check([download.small", "iter([download.small"),
+    (REGISTRY + "store.py", "target.check(self.claimed(target))", "self.claimed(target)"),
     (REGISTRY + "download.py", "_first(answer) == got", "True"),
     (REGISTRY + "download.py", "trying.again(e, got)", "trying.again(e)"),
     (
