@@ -143,10 +143,9 @@ def judge(
         (what.reason, what.severity, tuple(sorted(names)))
         for what, names in sorted(inside.unseen.items(), key=lambda one: one[0].reason)
     )
-    warns = all(one.warns for one in wanted)
-    unread = [replace(f, severity=Severity.WARNING) if warns else f for f in inside.findings]
+    unread = trial.unreadable(inside.findings, wanted)
     report = Report.of([*unread, *trial.findings, *_listed(unseen)])
-    error = _error(reference, judged, [] if warns else unread, trial.errors, report)
+    error = _error(reference, judged, unread, trial.errors, report)
     waivers = tuple(Waiver(name, "warned", why) for name, why in trial.warned.items())
     return Judgement(str(reference), judged, unseen, report, waivers, error)
 
@@ -199,6 +198,13 @@ class _Trial:
             own = [Finding("contents-good", text, Severity.NOTE)]
         self.findings += [_at(finding, where) for finding in own for where in places]
         return Judged(part, places, worst, () if worst == ALLOWED else tuple(own))
+
+    def unreadable(self, found: list[Finding], wanted: tuple[Asked, ...]) -> list[Finding]:
+        """What could not be read: an error, unless all that is `wanted` only warns."""
+        if not found or not all(one.warns for one in wanted):
+            return found
+        self.warned |= {one.policy: found[0].message for one in wanted} | self.warned
+        return [replace(finding, severity=Severity.WARNING) for finding in found]
 
     def _one(self, part: Part, one: Asked, thought: Opinion) -> tuple[str, list[Finding]]:
         found = [
@@ -265,9 +271,10 @@ def _error(
 ) -> OcipackError | None:
     """Why the answer is not yes, if it is not."""
     refused = [one for one in judged if one.verdict == REFUSED]
-    if refused or unreadable:
-        first = unreadable[0] if unreadable else refused[0].findings[-1]
-        count = len(refused) + len(unreadable)
+    unread = [finding for finding in unreadable if finding.severity is Severity.ERROR]
+    if refused or unread:
+        first = unread[0] if unread else refused[0].findings[-1]
+        count = len(refused) + len(unread)
         more = f" (and {count - 1} more)" if count > 1 else ""
         message = f"{reference}: its contents are refused: {first.message}{more}"
         return Rejected(message, report=report, hint=first.hint)

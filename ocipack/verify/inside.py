@@ -165,6 +165,8 @@ class _Search:
                 except IntegrityError:
                     raise
                 except Rejected as e:
+                    if e.report is not None:  # it must not be built: who knows what Flux does
+                        raise
                     reason = f"a path of Flux that does not build: {e}"
                     self._unseen(Unseen(reason, Severity.WARNING), who)
 

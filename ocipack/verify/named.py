@@ -27,7 +27,7 @@ _TEXTS: Final = {
     "ConfigMap": ("data", "binaryData"),
     "Secret": ("data", "stringData"),
 }
-_PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
+_PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902", "components")
 _KUSTOMIZE: Final = "kustomize.toolkit.fluxcd.io"
 
 
@@ -161,4 +161,4 @@ def _unseen(resource: Resource) -> Iterator[Unseen]:
         yield Unseen("what Argo CD deploys from other places", Severity.WARNING)
     is_flux = (resource.group, kind) == (_KUSTOMIZE, "Kustomization")
     if is_flux and isinstance(spec, Mapping) and any(spec.get(key) for key in _PATCHES):
-        yield Unseen("patches that Flux applies in the cluster", Severity.WARNING)
+        yield Unseen("patches and components that Flux applies in the cluster", Severity.WARNING)

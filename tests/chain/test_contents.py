@@ -176,6 +176,21 @@ def test_what_flux_builds_of_it_counts(
     assert ("contents-unpinned" in err) is bool(expected)
 
 
+def test_what_flux_would_fetch_is_refused(
+    ocipack: Run, site: Callable[..., str], public: str
+) -> None:
+    away = {"away/kustomization.yaml": "resources: ['https://example.com/x']\n"}
+    line = ("--key", public, "--contents")
+    code, _, err = ocipack("verify", site(OVERLAY | away), *line)
+    assert code == NO
+    assert "kustomization-address" in err
+    # also where only what Flux builds of it leads there
+    place = site(OVERLAY | away | {"k.yaml": flux("./away")}, "two")
+    code, _, err = ocipack("verify", place, *line, "--root", "prod")
+    assert code == NO
+    assert "kustomization-address" in err
+
+
 def test_a_manifest_that_nothing_builds_counts_as_it_stands(
     ocipack: Run, site: Callable[..., str], public: str
 ) -> None:
@@ -268,6 +283,11 @@ def test_a_policy_that_only_warns_makes_an_exempted(
     assert artifact["verdict"] == "exempted"
     assert artifact["waivers"][0]["kind"] == "warned"
     assert "warning[contents-unpinned]" in err
+    place = site({"a.yaml": pod(PINNED) + "kind: Pod\n"}, "broken")
+    code, out, err = ocipack("verify", place, "--policy", lax, "--contents", "--output", "json")
+    assert code == 0, err
+    assert json.loads(out)["artifacts"][0]["verdict"] == "exempted"
+    assert "warning[contents-unreadable]" in err
 
 
 def test_what_nobody_trusted_signed_is_never_looked_into(

@@ -296,7 +296,7 @@ def test_what_was_not_looked_at_is_listed() -> None:
         "the text in a ConfigMap": {"ConfigMap c"},
         "the text in a Secret": {"Secret c"},
         "the images that a chart names itself": {"HelmRelease x"},
-        "patches that Flux applies in the cluster": {"Kustomization x"},
+        "patches and components that Flux applies in the cluster": {"Kustomization x"},
         "may be an image, or none: it describes or matches images, and runs none": {
             "CustomResourceDefinition x"
         },
@@ -312,7 +312,7 @@ def test_what_was_not_looked_at_is_listed() -> None:
     assert not found.parts
     weights = {what.reason: what.severity for what in found.unseen}
     assert weights["the images that a chart names itself"] is Severity.WARNING
-    assert weights["patches that Flux applies in the cluster"] is Severity.WARNING
+    assert weights["patches and components that Flux applies in the cluster"] is Severity.WARNING
 
 
 def test_what_an_unknown_kind_calls_an_image_is_refused_or_listed() -> None:
