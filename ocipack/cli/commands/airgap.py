@@ -44,6 +44,17 @@ def command() -> None:
 @click.option(
     "-f", "--mirror", default="", metavar="FILE", help="Save all that this mirror file picks, too."
 )
+@click.option(
+    "--contents",
+    is_flag=True,
+    help="Save what the artifacts name, too: images, charts in OCI registries, other artifacts.",
+)
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="GLOB",
+    help="Leave out what --contents finds and this fits, as in policies; repeatable.",
+)
 @click.option("--map", "map_file", default="", metavar="FILE", help="Ask these mirrors instead.")
 @click.option(
     "--since",
@@ -72,6 +83,8 @@ def save(
     path: str,
     lock: str,
     mirror: str,
+    contents: bool,
+    without: tuple[str, ...],
     map_file: str,
     since: str,
     volume_size: str,
@@ -88,7 +101,7 @@ def save(
     """
     from ocipack.cli.saving import Inputs, run  # noqa: PLC0415 - start-up
 
-    inputs = Inputs(places, lock, mirror, map_file, files, since)
+    inputs = Inputs(places, lock, mirror, map_file, files, since, contents, without)
     return run(app, inputs, Trust(**options), path, volume_size, force=force, jobs=jobs)
 
 
