@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import trustme
+from content import artifact
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -216,6 +217,57 @@ def test_a_certificate_that_signs_itself(desk: Path) -> None:
         assert "CA.crt is the certificate that it shows" in error.hint
         (desk / "CA.crt").write_bytes(certificate)
         assert get(follow(error.hint, desk), f"{server.url}/x") == b"content"
+
+
+@pytest.mark.parametrize("login", ["", "me:s3cr3t@"])
+def test_what_a_proxy_lets_us_see_is_shown(authority: trustme.CA, desk: Path, login: str) -> None:
+    """Proxies that look into TLS show a certificate of their own: whose, is all that helps."""
+    asked: list[bytes] = []
+
+    def relay(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    def tunnel(listener: socket.socket, port: int) -> None:
+        for _ in range(2):
+            near, _address = listener.accept()
+            request = b""
+            while not request.endswith(b"\r\n\r\n"):
+                request += near.recv(4096)
+            asked.append(request)
+            with near, socket.create_connection(("127.0.0.1", port)) as far:
+                near.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                back = threading.Thread(target=relay, args=(far, near))
+                back.start()
+                relay(near, far)
+                back.join()
+
+    with serve(authority.issue_cert(NAME)) as server, socket.create_server(("", 0)) as listener:
+        thread = threading.Thread(target=tunnel, args=(listener, server.port))
+        thread.start()
+        proxies = Proxies(https=f"http://{login}127.0.0.1:{listener.getsockname()[1]}")
+        error = refused(client(desk, proxies=proxies), f"https://{NAME}/x")
+        thread.join()
+    assert f"for {NAME}, valid" in str(error)
+    assert "s3cr3t" not in str(error) + error.hint
+    assert all(request.startswith(f"CONNECT {NAME}:443 ".encode()) for request in asked)
+    assert all((b"Basic " in request) == bool(login) for request in asked)
+
+
+def test_an_authority_need_not_be_a_root(authority: trustme.CA, desk: Path) -> None:
+    """What is named is trusted, though its issuer is not here and the server sends no chain."""
+    between = authority.create_child_ca()
+    leaf = between.issue_cert("127.0.0.1")
+    (desk / "leaf.pem").write_bytes(leaf.cert_chain_pems[0].bytes())
+    (desk / "leaf.key").write_bytes(leaf.private_key_pem.bytes())
+    (desk / "between.crt").write_bytes(between.cert_pem.bytes())
+    with serve_files(desk, (desk / "leaf.pem").read_bytes(), (desk / "leaf.key").read_bytes()) as s:
+        error = refused(client(desk), f"{s.url}/x")
+        assert "unable to get local issuer certificate" in str(error)
+        host = Host(s.name, authorities=str(desk / "between.crt"))
+        assert get(client(desk, host), f"{s.url}/x") == b"content"
 
 
 def test_the_server_name_is_what_the_handshake_asks_for(authority: trustme.CA, desk: Path) -> None:
@@ -434,6 +486,19 @@ def test_what_a_proxy_before_a_registry_says_by_a_page(body: bytes, words: str) 
         with pytest.raises(StoreError) as caught:
             store.resolve("v1")
     assert words in caught.value.hint
+
+
+def test_a_registry_that_does_not_know_of_the_tls_before_it(
+    authority: trustme.CA, desk: Path
+) -> None:
+    """It names where to upload by http://; that is read as the place where we reach it."""
+    with serve(authority.issue_cert("127.0.0.1")) as server:
+        server.switches.location = f"http://{server.name}"
+        registries = Registries(client(desk, ca_file=str(desk / "CA.crt")))
+        store = registries.store(Reference.parse(f"{server.name}/a"), writes=True)
+        made = artifact(b"content")
+        store.push(made.manifest.layers[0], made)
+        assert server.lines("^PUT /v2/a/blobs/uploads/")
 
 
 # certs.d

@@ -24,6 +24,7 @@ Pool = HTTPConnectionPool | urllib3.ProxyManager
 LOOK = 0.5
 """Seconds that a server has to refuse us for lack of a certificate, once we look at its own."""
 
+_PROXY_PORT = 80
 _PROXY_HINT = "HTTP_PROXY and HTTPS_PROXY hold http:// or https:// addresses"
 
 
@@ -127,12 +128,18 @@ def pool(route: Route, count: int) -> Pool:
 def _proxied(proxy: str, **settings: Any) -> urllib3.ProxyManager:
     """Connect through a proxy, with the credentials of its address; it resolves the names."""
     try:
-        parts = urllib3.util.parse_url(proxy)
-        headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
+        parts, headers = _proxy(proxy)
         bare = parts._replace(auth=None).url
         return urllib3.ProxyManager(bare, proxy_headers=headers, **settings)
     except urllib3.exceptions.HTTPError:
         raise Misuse("the address of the proxy cannot be used", hint=_PROXY_HINT) from None
+
+
+def _proxy(proxy: str) -> tuple[urllib3.util.Url, dict[str, str] | None]:
+    """The address of a proxy, and what logs in there."""
+    parts = urllib3.util.parse_url(proxy)
+    headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
+    return parts, dict(headers) if headers is not None else None
 
 
 def look(route: Route, *, ours: bool) -> Shown | None:
@@ -140,19 +147,9 @@ def look(route: Route, *, ours: bool) -> Shown | None:
 
     In earnest with `ours`: with our certificate, and believing only whom we trust. Else as
     nobody, believing all: what is seen then is for a message. Nothing but the handshake is sent.
-    None if it shows nothing, or is behind a proxy.
+    None if it shows nothing.
     """
-    if route.proxy:
-        return None
-    connection = _Secure(
-        route.url.host,
-        route.url.port,
-        timeout=route.waits.connect_timeout,
-        check=route.check,
-        dialled=route.dialled,
-        ssl_context=(route.context if ours else None) or _believing(),
-        server_hostname=route.server_name or None,
-    )
+    connection = _single(route, (route.context if ours else None) or _believing())
     try:
         connection.connect()
         made = connection.sock
@@ -166,6 +163,22 @@ def look(route: Route, *, ours: bool) -> Shown | None:
         return None
     finally:
         connection.close()
+
+
+def _single(route: Route, context: ssl.SSLContext) -> HTTPSConnection:
+    """One connection that belongs to no pool, through the proxy if there is one."""
+    how: dict[str, Any] = {
+        "timeout": route.waits.connect_timeout,
+        "ssl_context": context,
+        "server_hostname": route.server_name or None,
+    }
+    if not route.proxy:
+        how |= {"check": route.check, "dialled": route.dialled}
+        return _Secure(route.url.host, route.url.port, **how)
+    proxy, headers = _proxy(route.proxy)
+    made = HTTPSConnection(proxy.host or "", proxy.port or _PROXY_PORT, **how)
+    made.set_tunnel(route.url.host, route.url.port, headers=headers, scheme=proxy.scheme or "http")
+    return made
 
 
 def _believing() -> ssl.SSLContext:

@@ -41,6 +41,7 @@ def trust(ca_file: str, place: Path | None, host: Host) -> Trust:
     `ca_file` is added to either. Misuse if a file that was named cannot be used.
     """
     context, words = _authorities(place, host)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # who is named is trusted, root or not
     if ca_file:
         _add(context, ca_file)
         words.append(ca_file)
