@@ -74,6 +74,29 @@ def test_signatures_come_along_and_verify_at_the_target(
     assert theirs.items() <= own.manifests.items()  # and a fallback listing where there is no API
 
 
+def test_a_tag_that_moves_after_its_proof_moves_nothing_here(
+    ocipack: Run, mirrored: Any, here: Registry, there: Registry, key: str, public: str
+) -> None:
+    """What is copied is what was verified, not what the tag names a moment later."""
+    digest = signed(ocipack, here, "app", "v1", key)
+    other = image(here, "app", "", b"nobody signed this")["digest"]
+    answer = here.act
+
+    def act(seen: Any, body: bytes) -> Any:
+        done = answer(seen, body)
+        if seen.target.endswith("/manifests/v1"):
+            here.repository("app").tags["v1"] = other
+        return done
+
+    here.act = act  # type: ignore[method-assign]  # somebody moves the tag as soon as it was asked
+
+    code, found = mirrored(f"sources: [{{image: '{here.name}/app:v1'}}]\n", "--key", public)
+
+    assert code == 0, found
+    assert there.repository("m/app").tags["v1"] == digest
+    assert other not in there.repository("m/app").manifests
+
+
 def test_what_nobody_trusted_has_signed_is_not_copied(
     ocipack: Run, mirrored: Any, here: Registry, there: Registry, key: str, public: str
 ) -> None:

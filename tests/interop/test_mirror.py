@@ -127,6 +127,24 @@ def test_a_chart_is_the_same_to_the_byte_and_helm_pulls_it(
     assert pulled.read_bytes() == (desk.folder / "shop-1.2.0+build.7.tgz").read_bytes()
 
 
+@pytest.mark.interop("skopeo")
+def test_skopeo_finds_by_the_map_what_its_source_has_no_more(
+    desk: Desk, repository: Repository
+) -> None:
+    """The source is where nobody listens; containers' tools ask the mirror for it."""
+    digest = repository.put_image("mapped", "v1")["digest"]
+    written = ("--write", "registries-conf=m.conf")
+    mirror(desk, repository, f"- image: {repository}:v1\n", *written)
+    conf = desk.folder / "m.conf"
+    gone = "127.0.0.1:1"  # no registry is there
+    conf.write_text(conf.read_text().replace(f'= "{repository}"', f'= "{gone}/app"'))
+    name = f"docker://{gone}/app"
+
+    for asked in (f"{name}:v1", f"{name}@{digest}"):
+        ended = desk.tool(*("skopeo", "--registries-conf", str(conf), "inspect", "--raw", asked))
+        assert ended.expect() == (repository.raw("v1") or b"").decode(), ended
+
+
 def test_parts_run_at_once_and_everything_is_there(desk: Desk, repository: Repository) -> None:
     """As the pods of an Indexed Job: each in a process of its own, at the same time."""
     shared = repository.put_blob(b"shared by all")
