@@ -101,5 +101,6 @@ class Names:
         self._looked, names = True, list(names)
         self._some = bool(names)
         if not names and not self._target:
+            self._refused = True
             return
         self._known = frozenset(name for name in names if re.fullmatch(_OF_A_DIGEST, name))

@@ -136,6 +136,13 @@ class Repository:
         """Count the signatures of `subject`: those in the legacy form, those in bundles."""
         return self.legacy(subject), self.bundles(subject)
 
+    def listed(self, subject: str) -> list[str]:
+        """List the digests of what refers to `subject`: by the API, else by the fallback tag."""
+        status, body, headers = self.ask("GET", f"referrers/{subject}")
+        if status != 200 or headers.get("Content-Type") != INDEX:
+            body = self.raw(subject.replace(":", "-")) or b"{}"
+        return [entry["digest"] for entry in json.loads(body).get("manifests") or []]
+
     def missing(self, name: str) -> list[str]:
         """List what the manifest `name` needs, transitively, and is not there."""
         raw = self.raw(name)
