@@ -27,6 +27,18 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A home of nobody's: no credentials, no settings."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("XDG_CONFIG_HOME", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("OCIPACK_REGISTRIES", raising=False)
+    return folder
+
+
+@pytest.fixture
 def ocipack(capfd: pytest.CaptureFixture[str]) -> Run:
     """Run one command line in this process; gives its exit code and both streams."""
 

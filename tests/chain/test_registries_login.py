@@ -24,6 +24,8 @@ from ocipack.stores.auth.keeping import TRIES, Keeper
 Run = Callable[..., tuple[int, str, str]]
 SECRET = "s3cr3t-password"
 
+pytestmark = pytest.mark.usefixtures("home")
+
 HELPER = """\
 #!{python}
 import json, os, sys
@@ -42,17 +44,6 @@ else:
     print(json.dumps({{"ServerURL": said.strip(), "Username": user, "Secret": secret}}))
 json.dump(kept, open(path, "w"))
 """
-
-
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A home of nobody's."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
-    for name in ("XDG_CONFIG_HOME", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    return folder
 
 
 @pytest.fixture(params=["basic", "bearer"])
