@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +10,7 @@ from typing import Any
 
 from ocipack import errors
 from ocipack.copy.count import Copied
+from ocipack.copy.plan import Kind
 from ocipack.errors import OcipackError, Rejected
 from ocipack.mirror.model import Source
 from ocipack.mirror.plan import Item
@@ -16,6 +18,7 @@ from ocipack.mirror.relocate import digest_tag
 from ocipack.oci.digest import Digest
 from ocipack.report import Finding, Severity
 
+DIGEST_TAGGED = "digest tags"
 _NOTHING = {"count": 0, "bytes": 0}
 _IDLE = Copied()
 
@@ -65,9 +68,10 @@ class Result:
 
     @property
     def place(self) -> str:
-        """Where it is at the target, as a place on the command line, with its digest if known."""
+        """Where it is at the target, as a place on the command line, with the digest there."""
+        there = self.before if self.outcome is Outcome.DRIFTED else self.digest
         tag = f":{self.name}" if self.name else ""
-        digest = f"@{self.digest}" if self.digest is not None else ""
+        digest = f"@{there}" if there is not None else ""
         return f"oci://{self.item.target}{tag}{digest}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -109,7 +113,7 @@ class Result:
         if self.left_out:
             yield Finding(
                 "mirror-sparse",
-                f"{self.left_out} entries of the index were left out; its bytes are as they were",
+                f"entries left out of the index: {self.left_out}; its bytes are as they were",
                 Severity.NOTE,
                 subject=subject,
                 **where,
@@ -154,6 +158,14 @@ def counts(results: Iterable[Result]) -> dict[str, int]:
     for one in results:
         found[one.outcome] += 1
     return {str(outcome): count for outcome, count in found.items() if count}
+
+
+def kinds(results: Iterable[Result]) -> dict[str, int]:
+    """How much of each kind belongs to what was looked into, in the order of the counts."""
+    found: Counter[str] = Counter()
+    for one in results:
+        found.update(one.done.kinds)
+    return {name: found[name] for name in (*map(str, Kind), DIGEST_TAGGED) if found[name]}
 
 
 def code(results: Iterable[Result], errors: Iterable[OcipackError]) -> int:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from registry import Fault, Registry
@@ -279,6 +280,27 @@ def test_two_sources_for_one_tag_move_nothing(mirror: Run, here: Registry, there
     assert f"would be both {here.name}/c/app:v1 and {here.name}/a/app:v1" in err
     assert "mirror.yaml:6:3, mirror.yaml:7:3" in err
     assert not there.lines("PUT|POST")
+
+
+def test_a_report_for_test_results_says_each_item_once(
+    mirror: Run, here: Registry, there: Registry
+) -> None:
+    image(here, "app", "v1")
+    image(here, "app", "v2")
+    other = image(there, f"m/{here.name.replace(':', '-')}/app", "v2")["digest"]
+
+    _, out, _ = mirror(
+        f"- image: {here.name}/app\n  tags: [v1, v2, v3]\n", "--output", "junit=junit.xml"
+    )
+
+    cases = [(f"{here.name}/app:{tag}") for tag in ("v1", "v2", "v3")]
+    found = ET.parse("junit.xml").getroot().iter("testcase")
+    assert {case.get("name", ""): [part.tag for part in case] for case in found} == {
+        cases[0]: [],
+        cases[1]: ["failure"],
+        cases[2]: ["error"],
+    }
+    assert f"/app:v2@{other}  {cases[1]}" in out.splitlines()[1]
 
 
 def test_nothing_is_mirrored_of_which_nobody_says_who_must_have_signed(

@@ -23,7 +23,7 @@ from ocipack.mirror.maps import Pair, pairs
 from ocipack.mirror.model import Mirror, Source
 from ocipack.mirror.plan import Plan, Shard, plan
 from ocipack.mirror.reader import BYTES, read
-from ocipack.mirror.report import PLACED, Result, code, counts, failed
+from ocipack.mirror.report import PLACED, Result, code, counts, failed, kinds
 from ocipack.mirror.run import How, Mirroring, Prove
 from ocipack.oci.location import REGISTRY, Location
 from ocipack.oci.reference import Reference
@@ -187,7 +187,9 @@ def _collected(app: App, run: Mirroring, made: Plan, places: Repositories) -> li
             stage.progress(f"{len(found)} of {len(made.items)}")
         moved = sum(one.done.copied_bytes - one.done.mounted_bytes for one in found)
         said = [f"{count} {outcome}" for outcome, count in counts(found).items()]
-        stage.say(", ".join(said) + f"; {size(moved)}" if said else "nothing to do")
+        parts = [f"{count} {kind}" for kind, count in kinds(found).items()]
+        what = "; ".join(filter(None, [", ".join(said), size(moved), ", ".join(parts)]))
+        stage.say(what if said else "nothing to do")
     return sorted(found, key=lambda one: order[id(one.item)])
 
 
@@ -204,6 +206,7 @@ def _outcome(app: App, made: Plan, results: list[Result], part: Shard) -> Outcom
     found = [finding for one in results for finding in one.findings()]
     data = {
         "counts": counts(results),
+        "kinds": kinds(results),
         "items": [one.as_dict() for one in results],
         "sources": [{"source": _name(source), **failed(error)} for source, error in made.failed],
     }
@@ -215,7 +218,7 @@ def _outcome(app: App, made: Plan, results: list[Result], part: Shard) -> Outcom
         Report.of(found),
         code=code(results, (error for _, error in made.failed)),
         failures=failures,
-        checked=[one.place for one in results],
+        checked=[str(one.item.reference) for one in results if one.error is None],
     )
 
 
