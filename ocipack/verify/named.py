@@ -70,13 +70,12 @@ def objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, Mapping[str, An
 def named(value: Mapping[str, Any], file: str, written: Written) -> Iterator[Named | Unseen]:
     """Everything that the object `value` of `file` names, and what in it is not looked at.
 
-    `written` tells how scalars are written. That SOPS has sealed the object changes nothing: what
-    stands there in clear is judged.
+    `written` tells how scalars are written. Why a place cannot be edited (it is sealed by SOPS, or
+    a chart decides the tag) does not matter here: what stands there is judged.
     """
     resource = Resource(value)
     known: set[Path] = set()
-    open_ = {key: inner for key, inner in value.items() if key != "sops"}
-    for site in find.sites(open_, file, written):
+    for site in find.sites(value, file, written):
         known |= {site.path, site.at}
         if site.confidence is Confidence.MAYBE:
             reason = f": {site.reason}" if site.reason else ""
@@ -87,8 +86,7 @@ def named(value: Mapping[str, Any], file: str, written: Written) -> Iterator[Nam
         if not text:
             part = Part(IMAGE, "no image", reason="there is none")
             yield Named(part, as_path(pointer), f"container of a {resource.kind}")
-    if _is_open(resource):
-        yield from _lookalikes(open_, (), known, resource.kind)
+    yield from _lookalikes(resource, value, (), known)
     for fetch in sources.fetches(resource.group, resource.kind, value):
         yield Named(_source(fetch), fetch.path, f"source in a {resource.kind}", fetch.link)
     yield from _unseen(resource)
@@ -106,33 +104,36 @@ def _part(text: str, reason: str = "") -> Part:
     return Part(IMAGE, text[:_SHOWN], reference, pinned=reference.digest is not None)
 
 
-def _is_open(resource: Resource) -> bool:
-    """Whether anything may stand in an object of this kind: Kubernetes' own kinds are known."""
-    group = resource.group
-    own = group in find.CORE or group.endswith(".k8s.io")
-    return not own and resource.kind not in kinds.SCHEMAS and group not in kinds.PATTERNS
+def _lookalikes(
+    resource: Resource, value: Any, path: Path, known: set[Path]
+) -> Iterator[Named | Unseen]:
+    """Images of what is shaped like a pod, and fields that are called so, but for those `known`.
 
-
-def _lookalikes(value: Any, path: Path, known: set[Path], kind: str) -> Iterator[Named | Unseen]:
-    """Images of what is shaped like a pod, and fields that are called so, but for those `known`."""
+    What describes or matches images runs none, whatever shape it has.
+    """
     if isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _lookalikes(item, (*path, str(index)), known, kind)
+            yield from _lookalikes(resource, item, (*path, str(index)), known)
     if not isinstance(value, Mapping):
         return
-    in_pod = len(path) > 1 and path[-2] in _CONTAINERS
+    runs = resource.kind not in kinds.SCHEMAS and resource.group not in kinds.PATTERNS
     for key, child in value.items():
         here = (*path, key)
         if not path and key in ("metadata", "status"):
             continue
         if isinstance(child, Mapping | list):
-            yield from _lookalikes(child, here, known, kind)
+            yield from _lookalikes(resource, child, here, known)
         elif isinstance(child, str) and child and here not in known:
-            volume = key == "reference" and path[-1:] == ("image",) and path[-3:-2] == ("volumes",)
-            if volume or (in_pod and key == "image"):
-                yield Named(_part(child), here, f"container of a {kind}")
+            if runs and _in_pod(here):
+                yield Named(_part(child), here, f"container of a {resource.kind}")
             elif IMAGE_KEY.fullmatch(key):
                 yield Unseen("a field called image, and no image for sure")
+
+
+def _in_pod(path: Path) -> bool:
+    """Whether the text at `path` is the image of a container, or of a volume."""
+    container = path[-3:-2] and path[-3] in _CONTAINERS and path[-1] == "image"
+    return bool(container) or (path[-4:-3] == ("volumes",) and path[-2:] == ("image", "reference"))
 
 
 def _source(fetch: sources.Fetch) -> Part:

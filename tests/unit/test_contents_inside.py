@@ -123,6 +123,7 @@ PLACES = {
     "pod in an unknown kind": spec_of("example.com/v1", "JobSet", f"{{jobs: [{TEMPLATE}]}}"),
     "pod outside of a spec": "apiVersion: example.com/v1\nkind: Widget\n"
     "template: {initContainers: [{image: APP}]}\n",
+    "pod in a kind of a special interest group": spec_of("a.k8s.io/v1", "Widget", TEMPLATE),
     "volume of an unknown kind": spec_of(
         "example.com/v1", "Widget", "{volumes: [{name: v, image: {reference: APP}}]}"
     ),
@@ -323,8 +324,14 @@ def test_what_an_unknown_kind_calls_an_image_is_refused_or_listed() -> None:
         "a field called image, and no image for sure",
         "may be an image, or none: it has no tag",
     }
-    pattern = spec_of("kyverno.io/v1", "Policy", "{containers: [{image: '*:*'}], image: x}")
-    assert not seen({"a.yaml": pattern}).parts
+    for group, kind in (
+        ("kyverno.io/v1", "Policy"),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+    ):
+        inner = "{containers: [{image: '*:*'}, {image: nginx}], image: x}"
+        found = seen({"a.yaml": spec_of(group, kind, inner)})
+        assert not found.parts
+        assert "a field called image, and no image for sure" in {one.reason for one in found.unseen}
 
 
 def test_what_sops_left_in_clear_is_judged() -> None:

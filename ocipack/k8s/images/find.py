@@ -19,9 +19,7 @@ KUSTOMIZATION: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Ku
 
 _VALUES: Final = re.compile(r"(?:.*[-_.])?values(?:[-_.].*)?\.ya?ml")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
-CORE: Final = frozenset({"", "apps", "batch", "extensions", "policy", "autoscaling"})
-"""Groups of Kubernetes itself without `.k8s.io`: where their kinds hold images is known."""
-
+_CORE: Final = frozenset({"", "apps", "batch", "extensions", "policy", "autoscaling"})
 SEALED: Final = "the file is sealed by SOPS: changing it would break its seal"
 _SCHEMA: Final = "it describes or matches images, and runs none"
 
@@ -90,7 +88,7 @@ def _in_object(
     paths = kinds.KINDS.get((group, kind))
     if paths is not None:
         return _typed(value, paths, kind)
-    if group in CORE or group.endswith(".k8s.io"):
+    if group in _CORE or group.endswith(".k8s.io"):
         return _pods(value, kind)
     return walk(value.get("spec"), ("spec",), f"field of a {kind}", written)
 
