@@ -78,7 +78,7 @@ LIMITS = [
     ("Manifests and graphs", "ocipack.oci.closure", "DEPTH"),
     ("Manifests and graphs", "ocipack.oci.closure", "NODES"),
     ("Manifests and graphs", "ocipack.oci.closure", "HELD"),
-    ("Manifests and graphs", "ocipack.copy", "ATTACHED"),
+    ("Manifests and graphs", "ocipack.copy.survey", "ATTACHED"),
     ("Verification, per subject", "ocipack.verify.gather", "LISTED"),
     ("Verification, per subject", "ocipack.verify.gather", "FETCHED"),
     ("Verification, per subject", "ocipack.verify.gather", "SIGNATURE"),
@@ -124,6 +124,12 @@ LIMITS = [
     ("Pins and locks", "ocipack.pin.rewrite", "READINGS"),
     ("Pins and locks", "ocipack.pin.resolve", "ATTACHED"),
     ("Pins and locks", "ocipack.lock", "BYTES"),
+    ("Mirrors", "ocipack.mirror.reader", "BYTES"),
+    ("Mirrors", "ocipack.mirror.versions", "LONGEST"),
+    ("Mirrors", "ocipack.mirror.expression", "LONGEST"),
+    ("Mirrors", "ocipack.mirror.expression", "SIZE"),
+    ("Mirrors", "ocipack.mirror.expression", "DEPTH"),
+    ("Mirrors", "ocipack.mirror.pattern", "MEMO"),
     ("Key files", "ocipack.signers.file", "LIMIT"),
 ]
 """Every budget of reading: its section, its module, its name there."""

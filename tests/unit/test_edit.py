@@ -163,6 +163,28 @@ def test_digits_alone_are_quoted_where_a_key_is_added() -> None:
     assert made == b'tag: v1\nsha: "12345e67"\n'
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"a: x:1 # why\r\n", b"a: m.io/y:2 # why\r\n"),
+        (b"a: 'x:1'\n", b"a: 'm.io/y:2'\n"),
+        (b'{a: "x:1"}', b'{a: "m.io/y:2"}'),
+        (b"a: &i x:1\n", b"a: &i m.io/y:2\n"),
+        (b"a: 1.10\n", b"a: m.io/y:2\n"),
+    ],
+)
+def test_a_scalar_is_replaced_between_its_quotes(before: bytes, after: bytes) -> None:
+    (sheet,) = edit.sheets(before)
+
+    assert edit.apply(before, [edit.replace(sheet, A, "m.io/y:2")]) == after
+
+
+def test_what_stands_in_the_place_of_another_is_quoted_if_it_would_be_no_text() -> None:
+    (sheet,) = edit.sheets(b"a: x\n")
+
+    assert edit.apply(b"a: x\n", [edit.replace(sheet, A, "1e3")]) == b'a: "1e3"\n'
+
+
 def test_edits_that_overlap_are_misuse_and_equal_ones_are_one() -> None:
     with pytest.raises(Misuse):
         edit.apply(b"abc", [Edit(0, 2, b"x"), Edit(1, 3, b"y")])
