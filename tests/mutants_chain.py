@@ -83,7 +83,11 @@ FAULTS: list[tuple[str, str, str]] = [
         "require_digest and location.reference.digest is None",
         "False",
     ),
-    ("ocipack/cli/commands/verify.py", "whole = content or location.is_layout", "whole = content"),
+    (
+        "ocipack/cli/commands/verify.py",
+        "whole = self.how.content or where.is_layout",
+        "whole = self.how.content",
+    ),
     (
         "ocipack/cli/trusted.py",
         "if not self.given and not self.allow_unsigned:",
