@@ -207,6 +207,19 @@ def test_the_json_of_several(fleet: Path, ship: Run) -> None:
     assert a["artifact"]["place"].endswith("@" + a["artifact"]["digest"])
 
 
+def test_every_form_says_which_artifact_failed(fleet: Path, ship: Run) -> None:
+    (fleet / "infra/map.yaml").write_text(POD)
+    shutil.rmtree(fleet / "tenants/b")
+    (fleet / "tenants/b").mkdir()
+    (fleet / "tenants/b/a.yaml").write_text("# nothing\n")
+    commit(fleet)
+    for form in ("junit", "sarif", "github", "markdown"):
+        code, out, _ = ship(fleet, "--output", form)
+        assert code == 1
+        assert "tenant-b" in out, form
+        assert "infra/map" in out, form
+
+
 def test_a_single_named_artifact_is_still_one_of_several(fleet: Path, ship: Run) -> None:
     code, out, _ = ship(fleet, "--artifact", "infra", "--output", "json")
     assert code == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from ocipack.project.draft import draft, named
 from ocipack.project.reader import read
@@ -263,13 +263,13 @@ texts = st.sampled_from(
         "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nspec: {sync: {path: a}}\n",
     ]
 )
-names = st.lists(parts, max_size=3).flatmap(
-    lambda above: st.sampled_from(["kustomization.yaml", "map.yaml", "a.yml"]).map(
-        lambda name: "/".join([*above, name])
-    )
+leaves = st.sampled_from(["kustomization.yaml", "map.yaml", "a.yml"])
+names = st.tuples(st.lists(parts, max_size=3), leaves).map(
+    lambda found: "/".join([*found[0], found[1]])
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(names, texts, max_size=8))
 def test_whatever_the_tree_is_the_draft_can_be_read(files: dict[str, str]) -> None:
     found = surveyed(files)

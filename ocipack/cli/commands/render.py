@@ -34,9 +34,9 @@ def render(app: App, *, directory: str, **options: Any) -> Outcome:
     checking, packing = Checking.pop(options), Packing.pop(options)
     found = selected(app, directory, options.pop("project"), options.pop("artifacts"))
     checking.about(found)
+    hows = [checking.of(found, part) for part in found.artifacts]
     packer = Packer(app, directory)
     run = _Run(app, packer, Excuses.of(found))
-    hows = [checking.of(found, part) for part in found.artifacts]
     seen = packer.look(
         (found.top(part), part.root, packing.of(found.project, part)) for part in found.artifacts
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from ocipack.cli.console import plain
+from ocipack.cli.outcome import report_of
 from ocipack.errors import Rejected
 from ocipack.report import Finding, Severity
 
@@ -68,7 +69,7 @@ def _cases(result: Result) -> Sequence[_Case]:
         name = finding.subject or result.path(finding) or f"ocipack {result.command}"
         cases.setdefault(name, _Case(name)).findings.append(finding)
     for name, error in result.failures:
-        if isinstance(error, Rejected) and any(case.failing for case in cases.values()):
+        if not report_of(error).ok:
             continue  # its findings say it
         cases.setdefault(name, _Case(name)).error = error
     name = f"ocipack {result.command}"
