@@ -316,6 +316,24 @@ def test_nothing_is_mirrored_of_which_nobody_says_who_must_have_signed(
     assert mirror(f"- image: {here.name}/app:v1\n", "--allow-unsigned", head="")[0] == 0
 
 
+def test_a_project_says_which_registries_may_be_contacted_at_all(
+    mirror: Run, here: Registry, there: Registry
+) -> None:
+    image(here, "app", "v1")
+    Path("ocipack.yaml").write_text(
+        f"apiVersion: ocipack.dev/v1alpha1\nregistries: ['{there.name}']\n"
+    )
+
+    code, found = report(mirror, f"- image: {here.name}/app:v1\n")
+
+    assert code
+    assert (
+        "is not among the registries that this project may contact"
+        in found["items"][0]["error"]["message"]
+    ), found
+    assert not here.requests
+
+
 def test_nothing_wanted_is_not_a_success(mirror: Run, here: Registry) -> None:
     code, found = report(mirror, f"- image: {here.name}/app\n  select: {{pattern: '.*'}}\n")
 

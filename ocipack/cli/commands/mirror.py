@@ -13,6 +13,7 @@ from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.console import plain, plural, size
 from ocipack.cli.mapping import PIN, Writing, write
 from ocipack.cli.outcome import Outcome
+from ocipack.cli.projects import confine, project_option
 from ocipack.cli.repositories import Repositories
 from ocipack.cli.trusted import Trust, from_files, proof_options
 from ocipack.copy import Transfers
@@ -66,10 +67,12 @@ FILE = "mirror.yaml"
 )
 @click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True)
 @proof_options
+@project_option
 def mirror(
     app: App,
     *,
     file: str,
+    project: str,
     shard: str,
     map_out: str,
     writes: tuple[str, ...],
@@ -86,6 +89,7 @@ def mirror(
     """
     how = {name: options.pop(name) for name in _HOW}
     part, trust = Shard.parse(shard), Trust(**options)
+    confine(app, project, posixpath.dirname(file))
     wanted = read(read_bytes(file, limit=BYTES), file=file, lock=_lock_beside(file))
     prove = _proving(trust, wanted, file)
     maps = [Writing.parse(text) for text in writes]
