@@ -66,7 +66,10 @@ def _host(reader: Reader, node: Node) -> Host:
     base = Path(reader.file).parent
 
     def file(field: str) -> str:
-        named = reader.text(said.get(field), field)
+        node = said.get(field)
+        named = reader.text(node, field)
+        if node is not None and not named.isprintable():
+            reader.refuse(node.place, f"{field} is no name of a file")
         return str(base / named) if named else ""
 
     plain = said.get("plainHTTP")

@@ -130,7 +130,7 @@ class Registry(OrasRegistry):  # type: ignore[misc] # oras publishes no types
         super().__init__(hostname)
         self.auth = _Silent()
         self._registries = registries
-        self._led: dict[tuple[str, str, int], Client] = {}
+        self._led: dict[tuple[tuple[str, str, int], str], Client] = {}
 
     def login(self, *_: object, **__: object) -> dict[str, str]:
         """Refuse: it would write a password where others can read it."""
@@ -177,19 +177,23 @@ class Registry(OrasRegistry):  # type: ignore[misc] # oras publishes no types
     def _place(self, url: str) -> tuple[Client, Url]:
         """Which registry an address belongs to, and the address as we reach it."""
         asked = Url.parse(url)
-        if asked.origin in self._led:
-            return self._led[asked.origin], asked
+        led = self._led.get((asked.origin, asked.path))
+        if led is not None:
+            return led, asked
         client = self._registries.client(asked.netloc)
         base = client.base
         return client, Url(base.scheme, base.host, base.port, asked.path, asked.query)
 
     def _follow(self, client: Client, answer: Answer) -> None:
-        """Remember who sent us to another host, whose uploads it keeps there."""
+        """Remember who sent us to an address elsewhere, as those do that keep uploads there.
+
+        The address alone: who names a host must not become its registry.
+        """
         location = answer.header("Location")
         if location:
             there = at_home(client, answer.at.url.join(location))
             if there.origin != client.base.origin:
-                self._led[there.origin] = client
+                self._led[there.origin, there.path] = client
 
     def download_blob(self, container: Any, digest: str, outfile: str) -> str:
         """Download a blob to `outfile`, which appears whole and checked, or not at all."""

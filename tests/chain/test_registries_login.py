@@ -116,7 +116,7 @@ def test_nobody_else_may_read_the_file_and_nothing_else_in_it_changes(
     file = home / ".docker/config.json"
     file.parent.mkdir(0o755)
     before = {
-        "HttpHeaders": {"X": "ü"},
+        "HttpHeaders": {"X": "ü\ud800"},
         "auths": {
             "other.example": {"auth": "eDp5"},
             f"https://{server.name}/v1/": {"auth": "eDp5"},

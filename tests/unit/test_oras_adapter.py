@@ -153,6 +153,22 @@ def test_an_upload_is_followed_to_the_host_that_the_registry_names(
         assert all("authorization" not in seen.headers for seen in other.requests)
 
 
+def test_who_names_a_host_does_not_become_its_registry(
+    server: Server, client: Registry, tmp_path: Path
+) -> None:
+    """One registry's upload leads to another: what that one holds is still asked as its own."""
+    with Server(host="127.0.0.2") as other:
+        server.switches.location = other.url
+        client.do_request(f"{server.url}/v2/a/blobs/uploads/", "POST")
+        other.switches.auth = "basic"
+        file = tmp_path / "config.json"
+        auth = {other.name: {"username": "user", "password": "pass"}}
+        file.write_text(json.dumps({"auths": auth}))
+        fresh = Registry(Registries(Transport(), Credentials([file])))
+        fresh.do_request(f"{server.url}/v2/a/blobs/uploads/", "POST")
+        assert fresh.do_request(f"{other.url}/v2/").status_code == 200
+
+
 def test_what_fails_for_a_moment_is_asked_again(
     server: Server, client: Registry, pushed: str
 ) -> None:

@@ -138,6 +138,7 @@ CHANGES: list[tuple[dict[str, Any], bool]] = [
     ({"host": "[::1]:5000"}, True),
     ({"ca": " "}, False),
     ({"ca": "ca.crt"}, True),
+    ({"ca": "ca\0.crt"}, False),
     ({"clientCertificate": "a.crt"}, False),
     ({"clientKey": "a.key"}, False),
     ({"clientCertificate": "a.crt", "clientKey": "a.key"}, True),

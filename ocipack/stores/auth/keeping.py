@@ -20,6 +20,7 @@ TRIES = 5
 """How often a file is changed anew because somebody else changed it meanwhile."""
 
 _LIMIT = 8 * 1024 * 1024
+_TAB = "\t"
 
 Enter = Callable[[dict[str, Any], str, str, str], dict[str, Any]]
 """Adds a registry (its key), a user and a password to a configuration, in docker's form."""
@@ -79,8 +80,7 @@ class Keeper:
                 return False
             if self._raw() != before:
                 continue  # another login, of docker perhaps: what it wrote must stay
-            text = json.dumps(after, indent="\t", ensure_ascii=False) + "\n"
-            self.replace(self.path, text.encode())
+            self.replace(self.path, f"{json.dumps(after, indent=_TAB)}\n".encode())
             return True
         raise Unavailable(f"{self.path}: somebody else changes it all the time", hint="run again")
 

@@ -57,7 +57,7 @@ class Answer:
     @property
     def fields(self) -> dict[str, str]:
         """Every header by name; one that came more than once is joined by commas."""
-        return dict(self._response.headers.items())
+        return dict(self._response.headers.itermerged())
 
     @property
     def media_type(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ocipack.errors import Denied, IntegrityError, StoreError, malformed
+from ocipack.errors import Denied, IntegrityError, Rejected, StoreError, malformed
 from ocipack.oci import jsontext
 from ocipack.oci.descriptor import INDEX
 from ocipack.oci.digest import Digest
@@ -71,7 +71,7 @@ def attempt(name: str, step: Callable[[], Found], *, needed: bool = False) -> Fo
         return step()
     except StoreError as e:
         return Found.failed(name, e, needed=needed)
-    except IntegrityError as e:
+    except Rejected as e:  # other content, or a redirect that leads where nobody may go
         return Found(name, Outcome.NO, str(e), e.hint, needed)
 
 
@@ -141,7 +141,7 @@ def _connection(client: Client) -> Found:
     if client.base.scheme == "http":
         return Found("connection", Outcome.YES, "plain HTTP", needed=True)
     if shown is None or not shown.certificate:
-        return Found("connection", Outcome.YES, "TLS, through a proxy", needed=True)
+        return Found("connection", Outcome.YES, "TLS", needed=True)
     try:
         words = str(Presented.parse(shown.certificate))
     except IntegrityError:
