@@ -29,9 +29,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-import images
-from images import Wanted, Writer
-from interop import servers
+
+from interop import images, servers
+from interop.images import Wanted, Writer
 from interop.peers import Missing, environment, find
 from measure import Bench, Sample
 from setting import kind, ocipack

@@ -39,10 +39,11 @@ def place(text: str) -> Location:
 
 @contextmanager
 def opened(
-    app: App, location: Location, *, write: bool = False
+    app: App, location: Location, *, write: bool = False, prefetch: bool = True
 ) -> Iterator[LayoutStore | RegistryStore]:
     """Open the store at `location`, to `write` too if said so.
 
+    Without `prefetch` a registry is asked what names are, and no manifest is read for it.
     What was written to a layout is finished at the end, or dropped if the block fails.
     """
     if location.is_layout:
@@ -51,7 +52,7 @@ def opened(
         with LayoutStore(location.path) as store:
             yield store
     else:
-        yield app.registries.store(location.reference, write=write)
+        yield app.registries.store(location.reference, write=write, prefetch=prefetch)
 
 
 example_option = click.option(

@@ -69,7 +69,10 @@ def copy(
     trust = Trust(**options)
     if name is not None:
         trust.check_tagging(where)  # refuse before anything moves what would be refused after it
-    with opened(app, source_place) as source, opened(app, where, write=True) as store:
+    with (
+        opened(app, source_place) as source,
+        opened(app, where, write=True, prefetch=False) as store,
+    ):
         target = source.resolve(source_place.reference.name)
         if where.reference.digest not in (None, target.digest):
             raise Rejected(f"{source_place} is {target.digest}, and not what {where} asks for")

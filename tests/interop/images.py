@@ -1,4 +1,4 @@
-"""What is copied in the benchmark of copying, and whether all of it arrived."""
+"""What is copied where copying is counted and timed, and whether all of it arrived."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from interop.wire import CONFIG, INDEX, LAYER, MANIFEST, Repository
 MIB = 1024 * 1024
 EMPTY = "application/vnd.oci.empty.v1+json"
 BUNDLE = "application/vnd.dev.sigstore.bundle.v0.3+json"
+_SIGNS = {"dev.sigstore.bundle.predicateType": "https://sigstore.dev/cosign/sign/v1"}
 _PLATFORMS = ("amd64", "arm64/v8", "arm/v7", "arm/v6", "386", "ppc64le", "s390x", "riscv64")
 
 
@@ -103,6 +104,7 @@ class Writer:
                 "config": config,
                 "layers": [layer],
                 "subject": subject,
+                "annotations": _SIGNS if kind == BUNDLE else {},
             },
         )
         self.wanted.referrers.append((name, subject["digest"], made["digest"]))
