@@ -403,6 +403,18 @@ def test_maps_lead_to_what_is_there(
     assert not here.requests
 
 
+def test_a_map_that_cannot_be_written_hides_no_report(mirrored: Any, here: Registry) -> None:
+    image(here, "app", "v1")
+    Path("file").write_text("")
+
+    code, found = mirrored(
+        f"unsigned: true\nsources: [{{image: '{here.name}/app:v1'}}]\n", "--map-out", "file/map"
+    )
+
+    assert (code, found["counts"]) == (3, {"copied": 1})
+    assert "error: the map: " in found["err"]
+
+
 @pytest.mark.parametrize("more", [("--shard", "0/2"), ("--dry-run",)])
 def test_a_part_of_a_run_writes_no_map(
     mirrored: Any, here: Registry, more: tuple[str, ...]

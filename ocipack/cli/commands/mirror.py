@@ -17,7 +17,7 @@ from ocipack.cli.projects import confine, project_option
 from ocipack.cli.repositories import Repositories
 from ocipack.cli.trusted import Trust, from_files, proof_options
 from ocipack.copy import Transfers
-from ocipack.errors import Misuse, OcipackError, Rejected
+from ocipack.errors import Misuse, OcipackError, Rejected, StoreError
 from ocipack.files.seam import read_bytes
 from ocipack.lock import BYTES as LOCK_BYTES, Lock
 from ocipack.mirror.maps import Pair, pairs
@@ -106,8 +106,13 @@ def mirror(
         run = Mirroring(transfers, places, How(prove, everything=trust.given, **how))
         results = _collected(app, run, made, places)
     there = (one.item for one in results if one.outcome in PLACED)
-    write(_mapped(maps, pairs(there) if maps else [], places))
-    return _outcome(app, made, results, part)
+    failures = [(_name(source), error) for source, error in made.failed]
+    failures += [(str(one.item.reference), one.error) for one in results if one.error is not None]
+    try:
+        write(_mapped(maps, pairs(there) if maps else [], places))
+    except StoreError as error:  # everything is there all the same, and the report says so
+        failures.append(("the map", error))
+    return _outcome(app, made, results, part, failures)
 
 
 def _mapped(maps: Iterable[Writing], found: list[Pair], places: Repositories) -> dict[Path, str]:
@@ -197,11 +202,13 @@ def _collected(app: App, run: Mirroring, made: Plan, places: Repositories) -> li
     return sorted(found, key=lambda one: order[id(one.item)])
 
 
-def _outcome(app: App, made: Plan, results: list[Result], part: Shard) -> Outcome:
-    failures: list[tuple[str, OcipackError]] = [
-        (_name(source), error) for source, error in made.failed
-    ]
-    failures += [(str(one.item.reference), one.error) for one in results if one.error is not None]
+def _outcome(
+    app: App,
+    made: Plan,
+    results: list[Result],
+    part: Shard,
+    failures: list[tuple[str, OcipackError]],
+) -> Outcome:
     for name, error in failures:
         said = str(error)
         app.console.error(said if said.startswith(name) else f"{name}: {said}", error.hint)
@@ -220,7 +227,7 @@ def _outcome(app: App, made: Plan, results: list[Result], part: Shard) -> Outcom
         "\n".join(plain(_row(one)) for one in results),
         data,
         Report.of(found),
-        code=code(results, (error for _, error in made.failed)),
+        code=code(results, (error for _, error in failures)),
         failures=failures,
         checked=[str(one.item.reference) for one in results if one.error is None],
     )
