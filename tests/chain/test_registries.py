@@ -223,7 +223,7 @@ def test_a_check_changes_nothing(ocipack: Run, server: Registry) -> None:
         "connection": ("yes", "plain HTTP"),
         "api": ("yes", "version not said"),
         "auth": ("yes", "it asks for none"),
-        "tags": ("yes", "1 tags"),
+        "tags": ("yes", "1 tag"),
         "head": ("yes", f"v1 is {digest}"),
         "ranges": ("yes", "a download that is cut goes on where it was"),
         "referrers": ("yes", "listed by the API"),

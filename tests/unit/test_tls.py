@@ -214,7 +214,7 @@ def test_a_certificate_that_signs_itself(desk: Path) -> None:
     with serve_files(desk, certificate, key) as server:
         error = refused(client(desk), f"{server.url}/x")
         assert "issued by itself" in str(error)
-        assert "CA.crt is the certificate that it shows" in error.hint
+        assert "CA.crt, beside it, is the certificate that it shows" in error.hint
         (desk / "CA.crt").write_bytes(certificate)
         assert get(follow(error.hint, desk), f"{server.url}/x") == b"content"
 

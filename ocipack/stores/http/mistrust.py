@@ -134,15 +134,17 @@ def _mend(at: Attempt, found: Presented | None, shown: Shown, *, is_name: bool, 
         fields["ca"] = "CA.crt"
         whose = f"of {found.issuer}" if found is not None and not alone else "of its CA"
         notes.append(
-            f"CA.crt is the certificate {'that it shows' if alone else whose}, from whoever runs "
-            f"the registry (else --ca-file CA.crt, or save it as {_certs(at)}/ca.crt)"
+            f"CA.crt, beside it, is the certificate {'that it shows' if alone else whose}, from "
+            f"whoever runs the registry (else --ca-file CA.crt, or save it as {_certs(at)}/ca.crt)"
         )
     if is_name or (found is not None and not found.is_for(at.expected)):
         fields["serverName"] = _name(found)
         notes.append(_whether(found))
     if shown.wants_ours and not at.certificate:
         fields |= _OURS_IN
-        notes.append("it also wants a certificate of ours: client.crt and its key, client.key")
+        notes.append(
+            "it also wants a certificate of ours: client.crt and its key, client.key, beside it"
+        )
     return _advice(at, fields, *notes)
 
 
@@ -180,7 +182,9 @@ def _refused(at: Attempt, reason: str) -> StoreError:
 
 def _client_hint(at: Attempt) -> str:
     also = f"or put the two as client.cert and client.key into {_certs(at)}"
-    return _advice(at, _OURS_IN, "client.crt is our certificate for it, client.key its key", also)
+    return _advice(
+        at, _OURS_IN, "client.crt, beside it, is our certificate for it, client.key its key", also
+    )
 
 
 def _advice(at: Attempt, fields: Mapping[str, str], *notes: str) -> str:

@@ -203,7 +203,9 @@ def _tags(at: Repository, names: list[str]) -> Found:
     with malformed(answer.at.what):
         listed = jsontext.decode(answer.read(LISTING_LIMIT)).get("tags") or []
         names += [name for name in listed if isinstance(name, str) and TAG.fullmatch(name)]
-    count = f"{len(names)} tags" + (" on the first page" if more else "")
+    count = f"{len(names)} tag{'' if len(names) == 1 else 's'}" + (
+        " on the first page" if more else ""
+    )
     return Found("tags", Outcome.YES, count)
 
 

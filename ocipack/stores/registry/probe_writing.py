@@ -214,11 +214,13 @@ def _clean(scratch: _Scratch) -> Found | None:
     blobs = sum(_delete_blob(at, target) for at, target in scratch.blobs)
     if not scratch.manifests:
         return None
-    kept = f"{blobs} of {len(scratch.blobs)} blobs deleted, the rest is left to it to collect"
+    rest = "" if blobs == len(scratch.blobs) else ", the rest is left to it to collect"
     if left:
         detail = f"{said}; {left} manifests without a tag are left in {scratch.at.name}"
         return Found("delete", Outcome.NO, detail)
-    return Found("delete", Outcome.YES, f"manifests; {kept}")
+    return Found(
+        "delete", Outcome.YES, f"manifests; {blobs} of {len(scratch.blobs)} blobs too{rest}"
+    )
 
 
 def _delete_blob(at: Repository, target: Descriptor) -> bool:
