@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self, TypeAlias
 
 from ocipack.errors import Misuse
@@ -35,6 +35,7 @@ _VERSION: Final = re.compile(
     r"v?(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?",
     re.ASCII,
 )
+_NUMBER: Final = re.compile(r"v?[0-9]", re.ASCII)
 _SHOWN: Final = 200
 
 
@@ -87,7 +88,8 @@ class Fetch:
 
     `text` is for people. `address` is where; None if another object says it, or if `reason` says
     why nobody can tell. `reference` is an OCI artifact's. `pinned` is whether what is fetched can
-    only be one thing; `missing` says what would fix it. `link` is the repository of a chart.
+    only be one thing; `missing` says what would fix it, and `ranges` whether it names no version
+    but several. `link` is the repository of a chart.
     """
 
     path: Path
@@ -98,6 +100,7 @@ class Fetch:
     missing: str = ""
     reason: str = ""
     link: Link | None = None
+    ranges: bool = False
 
 
 def fetches(group: str, kind: str, value: Mapping[str, Any]) -> Iterator[Fetch]:
@@ -119,14 +122,15 @@ def links(group: str, kind: str, value: Mapping[str, Any]) -> Iterator[Link]:
 
 def _oci(value: Mapping[str, Any]) -> Iterator[Fetch]:
     url, ref = _text(_get(value, "spec"), "url"), _get(value, "spec", "ref")
-    version = _text(ref, "semver") or _text(ref, "tag") or "latest"
-    missing = "a digest in ref.digest"
-    yield _artifact(url, version, _text(ref, "digest"), ("spec", "url"), missing)
+    semver = _text(ref, "semver")  # even an exact one is a range, which Flux looks up
+    version = semver or _text(ref, "tag") or "latest"
+    said = _artifact(url, version, _text(ref, "digest"), ("spec", "url"), tags=not semver)
+    yield replace(said, missing="a digest in ref.digest")
 
 
-def _artifact(url: str, version: str, digest: str, path: Path, missing: str) -> Fetch:
-    """An OCI artifact; a `version` that is no tag is a range."""
-    tag = version if TAG.fullmatch(version) else ""
+def _artifact(url: str, version: str, digest: str, path: Path, *, tags: bool) -> Fetch:
+    """An OCI artifact; `version` is a range unless it can be a tag, which `tags` says."""
+    tag = version if tags and TAG.fullmatch(version) else ""
     text = f"{url}:{version}" + (f"@{digest}" if digest else "")
     address, reason = _address(url)
     reference = None
@@ -141,7 +145,8 @@ def _artifact(url: str, version: str, digest: str, path: Path, missing: str) -> 
         except Misuse as e:
             reference, reason = None, str(e)
     pinned = reference is not None and reference.digest is not None
-    return Fetch(path, text, address, reference, pinned, missing, reason)
+    ranges = not tag and not digest
+    return Fetch(path, text, address, reference, pinned, reason=reason, ranges=ranges)
 
 
 def _git(value: Mapping[str, Any]) -> Iterator[Fetch]:
@@ -226,7 +231,9 @@ def _argo_source(one: Mapping[str, Any], path: Path) -> Fetch:
     if url.startswith("oci://"):
         digest = version if version.startswith(("sha256:", "sha512:")) else ""
         tag = "latest" if digest or not version else version
-        return _artifact(url, tag, digest, path, "a digest in targetRevision")
+        tags = _VERSION.fullmatch(tag) is not None or not _NUMBER.match(tag)
+        said = _artifact(url, tag, digest, path, tags=tags)
+        return replace(said, missing="a digest in targetRevision")
     address, reason = _address(url)
     return Fetch(
         path,

@@ -145,6 +145,7 @@ def _source(fetch: sources.Fetch) -> Part:
         fetch.pinned,
         fetch.missing,
         fetch.reason,
+        fetch.ranges,
     )
 
 

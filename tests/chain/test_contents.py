@@ -149,6 +149,10 @@ def repository(url: str, name: str = "flux-system") -> str:
     )
 
 
+def followed() -> str:
+    return repository("oci://ghcr.io/x").replace(f"digest: '{DIGEST}'", "tag: dev")
+
+
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
@@ -213,6 +217,8 @@ def test_a_manifest_that_nothing_builds_counts_as_it_stands(
         ("    images: ['**']\n", {"a.yaml": repository("oci://ghcr.io/x")}, NO, "forbidden"),
         ("    sources: ['oci://ghcr.io/*']\n", {"a.yaml": repository("oci://ghcr.io/x")}, 0, ""),
         ("    sources: ['oci://ghcr.io/*']\n", {"a.yaml": repository("oci://q.io/x")}, NO, "not"),
+        (ALL, {"a.yaml": followed()}, NO, "oci://ghcr.io/x:dev has not a digest in ref.digest"),
+        (ALL + "    follow: ['oci://ghcr.io/*']\n", {"a.yaml": followed()}, 0, ""),
         (ALL, {"a.yaml": pod("'${IMAGE}'")}, NO, "contents-unclear"),
         (ALL, {"a.yaml": pod(PINNED) + "kind: Pod\n"}, NO, "contents-unreadable"),
         ("", {"a.yaml": pod(PINNED)}, NO, "contents-unasked"),

@@ -18,6 +18,7 @@ from ocipack.trust.policy.contents import (
     SOURCE,
     UNCLEAR,
     UNPINNED,
+    UNVERIFIED,
     Contents,
     Excused,
     Part,
@@ -37,6 +38,7 @@ OPEN = Part(IMAGE, "${APP}", reason="a variable")
 GIT = Part(SOURCE, "git", address=Address.parse("https://github.com/org/repo"), pinned=True)
 BRANCH = Part(SOURCE, "git", address=Address.parse("https://github.com/org/repo"))
 CHART = Part(SOURCE, "chart", pinned=True)
+RANGE = Part(SOURCE, "o", address=Address.parse("oci://ghcr.io/org/app"), ranges=True)
 LOST = Part(SOURCE, "where", reason="no address")
 
 
@@ -83,6 +85,32 @@ FLIPS = [
         BRANCH,
         "",
         UNPINNED,
+    ),
+    (
+        "follow",
+        "{sources: ['**'], follow: ['https://github.com/org/*']}",
+        "{sources: ['**'], follow: ['https://github.com/o/*']}",
+        BRANCH,
+        "",
+        UNPINNED,
+    ),
+    ("what is followed is allowed", "{follow: ['**']}", "{images: ['**']}", BRANCH, "", FORBIDDEN),
+    ("a chart of what is followed", "{follow: ['**']}", "{images: ['**']}", CHART, "", FORBIDDEN),
+    (
+        "an image is not followed",
+        "{images: ['**'], follow: ['**'], requireDigest: false}",
+        "{images: ['**'], follow: ['**']}",
+        LOOSE,
+        "",
+        UNPINNED,
+    ),
+    (
+        "verified, and a range",
+        "{follow: ['**']}",
+        "{follow: ['**'], verified: true}",
+        RANGE,
+        "",
+        UNVERIFIED,
     ),
     (
         "exemption until",
@@ -164,6 +192,8 @@ WRONG = [
     ("{}", "p.yaml:7:13:", "contents without images and sources allows nothing"),
     ("{requireDigest: true}", "p.yaml:7:13:", "allows nothing"),
     ("{images: []}", "p.yaml:7:22:", "images is empty"),
+    ("{follow: []}", "p.yaml:7:22:", "follow is empty"),
+    ("{follow: [x]}", "p.yaml:7:23:", "not a glob of sources"),
     ("{images: ['**'], sources: []}", "p.yaml:7:39:", "sources is empty"),
     ("{images: [app]}", "p.yaml:7:23:", "not a glob"),
     ("{sources: [github.com/org]}", "p.yaml:7:24:", "not a glob of sources"),
@@ -227,7 +257,7 @@ def test_a_static_policy_has_nothing_to_say_of_contents() -> None:
 
 def test_what_it_asks_in_words() -> None:
     text = (
-        "contents: {images: [ghcr.io/**], verified: true, exemptions: "
+        "contents: {images: [ghcr.io/**], follow: ['oci://a.b/*'], verified: true, exemptions: "
         "[{images: [ghcr.io/a], sources: ['oci://b.c/d'], owner: t, reason: r, until: 2027-01-01}]}"
     )
     [policy] = load(HEAD + text)
@@ -235,7 +265,8 @@ def test_what_it_asks_in_words() -> None:
         "what is named inside:",
         "  images: ghcr.io/**",
         "  sources: none",
-        "  each is pinned",
+        "  followed: oci://a.b/*",
+        "  each other is pinned",
         "  each image, and each source in a registry, is verified by its own name",
         "  except ghcr.io/a, oci://b.c/d until 2027-01-01, by t: r",
     ]

@@ -202,6 +202,36 @@ def test_what_fixes_a_source(
         assert str(fetch.reference.digest) == DIGEST
 
 
+@pytest.mark.parametrize(
+    ("ref", "reference", "ranges"),
+    [
+        ({"tag": "1.0.0"}, "ghcr.io/org/chart:1.0.0", False),
+        ({}, "ghcr.io/org/chart:latest", False),
+        ({"semver": "1.x"}, "ghcr.io/org/chart", True),
+        ({"semver": "1.2.3", "tag": "1.0.0"}, "ghcr.io/org/chart", True),
+        ({"semver": ">=1.0.0"}, "ghcr.io/org/chart", True),
+        ({"tag": "${CHANNEL:=stable}"}, "ghcr.io/org/chart", True),
+        ({"semver": ">=1.0.0", "digest": DIGEST}, f"ghcr.io/org/chart@{DIGEST}", False),
+    ],
+)
+def test_what_an_artifact_is_called(
+    ref: dict[str, str],
+    reference: str,
+    ranges: bool,  # noqa: FBT001 - a table
+) -> None:
+    [fetch] = fetches(*source("OCIRepository", {"url": OCI, "ref": ref}))
+    assert (str(fetch.reference), fetch.ranges) == (reference, ranges)
+
+
+@pytest.mark.parametrize(
+    ("version", "ranges"),
+    [("1.2.3", False), ("stable", False), ("1.x", True), ("1", True), (">=1", True), ("", False)],
+)
+def test_what_argo_looks_up(version: str, ranges: bool) -> None:  # noqa: FBT001 - a table
+    [fetch] = fetches(*argo(repoURL=OCI, targetRevision=version))
+    assert fetch.ranges is ranges
+
+
 def test_a_malformed_digest_is_none() -> None:
     [fetch] = fetches(*source("OCIRepository", {"url": OCI, "ref": {"digest": "sha256:abc"}}))
     assert not fetch.pinned

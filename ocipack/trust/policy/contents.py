@@ -37,7 +37,7 @@ class Part:
     `reference` is what an OCI registry is asked for, `address` where a source is; both None where
     nobody can tell, and then `reason` says why. A chart that an exact version fixes has neither:
     its repository is a source of its own. `pinned` is whether it can only be one thing, `missing`
-    what would make it so.
+    what would make it so; `ranges` whether it names no version but several.
     """
 
     kind: str
@@ -47,6 +47,7 @@ class Part:
     pinned: bool = False
     missing: str = "a digest"
     reason: str = ""
+    ranges: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ class Excused:
 class Contents:
     """What may be named inside: `images`, and `sources` that controllers fetch from.
 
-    `require_digest` asks that each can only be one thing; `verified` that each image, and each
+    `require_digest` asks that each can only be one thing, but for sources in `follow`, which may
+    be followed by tag, branch or range; `verified` that each image, and each
     source in a registry, meets the policies that cover its own name. Misuse if nothing is allowed.
     """
 
@@ -87,9 +89,10 @@ class Contents:
     require_digest: bool = True
     verified: bool = False
     exemptions: tuple[Excused, ...] = ()
+    follow: tuple[SourceGlob, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.images and not self.sources:
+        if not self.images and not self.sources and not self.follow:
             raise Misuse(
                 "contents without images and sources allows nothing",
                 hint=f"name what may be inside; {EVERYTHING} is everything",
@@ -131,9 +134,14 @@ def opinion(contents: Contents, part: Part, today: date | None) -> Opinion:
     if not _allowed(contents, part):
         hint = f"name it in {part.kind}s of the policy's contents, or take it out"
         return Opinion(FORBIDDEN, f"{part.text} is not allowed", hint, ended=ended)
-    if contents.require_digest and not part.pinned:
+    followed = _covered(part, (), contents.follow)
+    if contents.require_digest and not part.pinned and not followed:
         hint = "pin it (`ocipack pin`), or have the policy exempt it"
         return Opinion(UNPINNED, f"{part.text} has not {part.missing}", hint, ended=ended)
+    if contents.verified and part.ranges:
+        hint = "name one version, by tag or digest"
+        message = f"nobody can tell which version of {part.text} to verify"
+        return Opinion(UNVERIFIED, message, hint, ended=ended)
     proof = contents.verified and part.reference is not None
     return Opinion(ended=ended, proof=proof)
 
@@ -141,8 +149,8 @@ def opinion(contents: Contents, part: Part, today: date | None) -> Opinion:
 def _allowed(contents: Contents, part: Part) -> bool:
     """A chart alone is allowed where any source is: the place that it comes from is judged."""
     if part.kind == SOURCE and part.address is None:
-        return bool(contents.sources)
-    return _covered(part, contents.images, contents.sources)
+        return bool(contents.sources or contents.follow)
+    return _covered(part, contents.images, (*contents.sources, *contents.follow))
 
 
 def _covered(part: Part, images: Iterable[Glob], sources: Iterable[SourceGlob]) -> bool:

@@ -110,7 +110,7 @@ def _policy(reader: Reader, node: Node, key: FindKey) -> VerificationPolicy:
 def _contents(reader: Reader, node: Node | None) -> Contents | None:
     if node is None:
         return None
-    fields = ("images", "sources", "requireDigest", "verified", "exemptions")
+    fields = ("images", "sources", "follow", "requireDigest", "verified", "exemptions")
     said = reader.mapping(node, "contents", fields)
     with reader.about(said):
         return Contents(
@@ -121,6 +121,7 @@ def _contents(reader: Reader, node: Node | None) -> Contents | None:
             tuple(
                 _excused(reader, one) for one in reader.items(said.get("exemptions"), "exemptions")
             ),
+            _sources(reader, said.get("follow"), "follow"),
         )
 
 
@@ -137,9 +138,9 @@ def _excused(reader: Reader, node: Node) -> Excused:
         )
 
 
-def _sources(reader: Reader, node: Node | None) -> tuple[SourceGlob, ...]:
+def _sources(reader: Reader, node: Node | None, what: str = "sources") -> tuple[SourceGlob, ...]:
     found = []
-    for item in reader.items(node, "sources"):
+    for item in reader.items(node, what):
         with reader.about(item):
             found.append(SourceGlob(reader.text(item, "a source")))
     return tuple(found)

@@ -43,8 +43,10 @@ def _contents(contents: Contents) -> Iterator[str]:
     yield "what is named inside:"
     yield f"  images: {', '.join(glob.text for glob in contents.images) or 'none'}"
     yield f"  sources: {', '.join(glob.text for glob in contents.sources) or 'none'}"
+    if contents.follow:
+        yield f"  followed: {', '.join(glob.text for glob in contents.follow)}"
     if contents.require_digest:
-        yield "  each is pinned"
+        yield f"  each{' other' if contents.follow else ''} is pinned"
     if contents.verified:
         yield "  each image, and each source in a registry, is verified by its own name"
     for one in contents.exemptions:
