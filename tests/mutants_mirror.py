@@ -9,6 +9,7 @@ TESTS = [
     *("tests/unit/test_mirror_versions.py", "tests/unit/test_mirror_pattern.py"),
     *("tests/unit/test_mirror_select.py", "tests/unit/test_mirror_plan.py"),
     *("tests/unit/test_mirror_maps.py", "tests/unit/test_mirror_reader.py"),
+    "tests/unit/test_mirror_platforms.py",
     *(
         "tests/chain/test_mirror.py",
         "tests/chain/test_mirror_whole.py",

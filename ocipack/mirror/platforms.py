@@ -17,9 +17,8 @@ _ABOUT = "vnd.docker.reference.digest"
 class Choice:
     """Chooses the entries for `platforms`, and what is known about these.
 
-    `os/architecture` fits every variant. An entry that says no platform is wanted if it is about
-    one that is; one that is an index is looked into. `met` are the platforms found so far. Safe for
-    threads: they only add.
+    `os/architecture` fits every variant. An entry for no platform is wanted if it is about one that
+    is. `met` are the platforms found so far. Safe for threads: they only add.
     """
 
     platforms: tuple[str, ...]
