@@ -34,18 +34,17 @@ from oras.main.login import DockerClient
 from oras.provider import Registry as OrasRegistry
 
 from ocipack.errors import IntegrityError, Misuse, StoreError, malformed
+from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
+from ocipack.oci.store import MANIFEST_LIMIT
 from ocipack.stores.auth.credential import Credential
 from ocipack.stores.auth.tokens import scope
 from ocipack.stores.http.answer import Answer
 from ocipack.stores.http.url import Url
 from ocipack.stores.registry.client import PULL, PUSH, Client
-from ocipack.stores.registry.pages import at_home
+from ocipack.stores.registry.pages import LISTING_LIMIT, at_home
 from ocipack.stores.registry.registries import Registries
 from ocipack.stores.registry.upload import check_digest
-
-WHOLE = 64 * 1024 * 1024
-"""Bytes of an answer that is not streamed."""
 
 _API = re.compile(r"/v2/(?P<name>.+)/(?P<room>manifests|blobs|tags|referrers)/(?P<what>[^/]+)")
 _OK = 200
@@ -172,7 +171,7 @@ class Registry(OrasRegistry):  # type: ignore[misc] # oras publishes no types
 
         answer = client.patience.retry(once) if method in _READS else once()
         self._follow(client, answer)
-        return _response(answer, method, _expected(match, method), stream=stream)
+        return _response(answer, method, match, stream=stream)
 
     def _place(self, url: str) -> tuple[Client, Url]:
         """Which registry an address belongs to, and the address as we reach it."""
@@ -219,15 +218,15 @@ def _serialised(document: Any) -> bytes:
     return json.dumps(document).encode()
 
 
-def _expected(match: re.Match[str] | None, method: str) -> Digest | None:
+def _expected(match: re.Match[str] | None) -> Digest | None:
     """The digest that an answer's content must have; None if the address names none."""
-    if match is None or method != "GET" or match["room"] not in {"manifests", "blobs"}:
+    if match is None or match["room"] not in {"manifests", "blobs"}:
         return None
     return Digest.parse(match["what"]) if ":" in match["what"] else None
 
 
 def _response(
-    answer: Answer, method: str, expected: Digest | None, *, stream: bool
+    answer: Answer, method: str, match: re.Match[str] | None, *, stream: bool
 ) -> requests.Response:
     """What `requests` would have made of an answer."""
     made = requests.Response()
@@ -237,18 +236,26 @@ def _response(
     made.headers.update(answer.fields)
     made.headers.pop("Content-Encoding", None)  # what is handed on has none any more
     made.request = requests.Request(method, made.url).prepare()
-    if answer.status != _OK or method == "HEAD":
+    room = match["room"] if match is not None else ""
+    if answer.status != _OK or method != "GET":
         made._content = answer.excerpt()  # noqa: SLF001 - requests has no other way in
-        return made
-    if expected is None and "/manifests/" in answer.at.url.path:
-        raw = answer.read(WHOLE)
-        check_digest(answer, Digest.of(raw))
-        made._content = raw  # noqa: SLF001 - as above
-        return made
-    made.raw = _Body(_checked(answer, expected))
-    if not stream:
-        _ = made.content
+    elif room == "blobs":
+        made.raw = _Body(_checked(answer, _expected(match)))
+        _ = stream or made.content
+    else:
+        made._content = _document(answer, room, _expected(match))  # noqa: SLF001 - as above
     return made
+
+
+def _document(answer: Answer, room: str, expected: Digest | None) -> bytes:
+    """A manifest, held against its digest and what the registry calls it, or a listing."""
+    if room != "manifests":
+        return answer.read(LISTING_LIMIT)
+    raw = answer.read(MANIFEST_LIMIT)
+    if expected is not None:
+        return b"".join(Descriptor("", expected, len(raw)).check([raw]))
+    check_digest(answer, Digest.of(raw))
+    return raw
 
 
 def _checked(answer: Answer, expected: Digest | None) -> Iterator[bytes]:

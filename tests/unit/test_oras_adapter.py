@@ -120,6 +120,17 @@ def test_what_is_read_whole_is_checked_too(server: Server, client: Registry, pus
         client.get_blob(pushed, digest)
 
 
+@pytest.mark.parametrize("room", ["manifests/v1", "tags/list"])
+def test_a_document_without_end_is_cut(
+    server: Server, client: Registry, pushed: str, room: str
+) -> None:
+    assert pushed
+    server.switches.faults = [Fault(f"GET .*/{room}", act="endless")]
+    with pytest.raises(IntegrityError, match="longer than"):
+        client.do_request(f"{server.url}/v2/team/app/{room}")
+    assert server.endless < 20 << 20
+
+
 def test_credentials_are_ours_and_stay_at_their_host(
     server: Server, pushed: str, tmp_path: Path
 ) -> None:
