@@ -104,6 +104,19 @@ def test_one_list_for_each_subject_and_one_request_for_each_digest_tag(server: R
     assert len(list(opened(server).referrers(images[0]))) == 6
 
 
+def test_what_is_attached_later_by_the_same_store_loses_nothing(server: Registry) -> None:
+    """The list is not read before its first writing into a new repository, and is after that."""
+    origin, dest = MemoryStore(), opened(server)
+    root, images = site(origin)
+    with Transfers() as run:
+        run.copy(origin, dest, root, attached=True)
+        late = bundle(origin, images[0], b"signed later")
+        plan = run.plan(origin, dest, root, attached=True)
+        run.deliver(plan, dest)
+    assert [part.target.digest for part in plan.missing if part.subject] == [late.digest]
+    assert len(list(opened(server).referrers(images[0]))) == 2
+
+
 def test_a_warm_copy_writes_nothing_and_sees_what_is_new(server: Registry) -> None:
     origin = MemoryStore()
     root, images = site(origin)

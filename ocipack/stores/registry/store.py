@@ -51,7 +51,6 @@ class RegistryStore:
         self._absent: set[Digest] = set()
         self._new = False
         self._surely_new = False
-        self._empty = False
         self._lists: frozenset[str] | None = None
 
     def resolve(self, name: str) -> Descriptor:
@@ -183,9 +182,11 @@ class RegistryStore:
     def attach(self, subject: Descriptor, entries: Sequence[Descriptor]) -> None:
         """See Remote."""
         tag = referrers.fallback_tag(subject.digest)
-        new = self._empty or (self._lists is not None and tag not in self._lists)
+        with self._lock:
+            new = self._lists is not None and tag not in self._lists
+            if self._lists is not None:
+                self._lists |= {tag}  # whoever attaches to it next reads what we write
         referrers.attach(self.at, subject.digest, entries, new=new)
-        self._listed(subject.digest)
 
     def _push_blob(self, target: Descriptor, source: Source) -> bool:
         if self._is_here(target.digest):
@@ -300,7 +301,6 @@ class RegistryStore:
             if pages.is_cut(len(found)):
                 return None
         with self._lock:
-            self._empty = not found
             self._lists = frozenset(tag for tag in found if referrers.is_fallback_tag(tag))
         return found
 
