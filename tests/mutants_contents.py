@@ -58,7 +58,6 @@ FAULTS: list[tuple[str, str, str]] = [
     (POLICY, "if not named or not self.owner.strip() or not self.reason.strip():", "if not named:"),
     (PLACES, '{".", ".."} & set(parts)', "False"),
     (PLACES, 'or "**" in host:', "or False:"),
-    (PLACES, "scheme not in SCHEMES", "False"),
     (SOURCES, '{".", ".."} & set(segments)', "False"),
     (SOURCES, "scheme not in SCHEMES", "False"),
     (SOURCES, 'host = match["host"].lower()', 'host = match["host"]'),

@@ -327,6 +327,8 @@ def test_two_kustomizations_in_one_directory() -> None:
     assert "kustomization.yaml and Kustomization" in found[0].message
     named = findings({"a/kustomization.yaml": "", "a/kustomization.yml": ""}, "a")
     assert named[0].rule == "kustomization-ambiguous"
+    below = findings({"b.yaml": CM, "a/kustomization.yaml": "", "a/kustomization.yml": ""}, "")
+    assert below[0].rule == "kustomization-ambiguous"  # in what Flux would generate above it
     base = findings(
         {"kustomization.yaml": "resources: [a]", "a/kustomization.yaml": "", "a/Kustomization": ""}
     )

@@ -192,8 +192,10 @@ def root(directory: str, walk: Walk) -> Root:
         return Root(directory)
     made = generated(directory, walk.view)
     for path in made.resources or ():
-        if path in walk.view.directories:
+        if len(walk.view.kustomizations(path)) == 1:
             walk.follow(path)
+        elif path in walk.view.directories:
+            walk.directories()  # as above
     return made
 
 
