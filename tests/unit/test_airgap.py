@@ -429,6 +429,20 @@ def test_records_that_are_refused(document: object) -> None:
         Record.decode(json.dumps(document).encode())
 
 
+def test_the_schema_and_the_reader_agree() -> None:
+    import jsonschema_rs  # noqa: PLC0415 - heavy
+
+    root = Path(__file__).parents[2]
+    schema = json.loads((root / "docs/schemas/airgap-v1alpha1.json").read_text())
+    check = jsonschema_rs.validator_for(schema)
+    seal = Digest.parse(DIGEST)
+    left = LeftOut(seal, 5, ("a.example/x", "b.example:5000/y/z"))
+    for good in (Record(seal), Record(seal, seal), Record(seal, seal, (left, LeftOut(seal, 0)))):
+        assert check.is_valid(json.loads(good.encode()))
+    for bad in BAD_RECORDS:
+        assert not check.is_valid(bad), bad
+
+
 # what is read
 
 
