@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from hostile import values as nested
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from ocipack.errors import Rejected
@@ -37,13 +38,7 @@ KINDS = [
     *("Secret", "ConfigMap", "Thing"),
 ]
 leaf = st.one_of(st.sampled_from(TEXTS), st.none(), st.booleans(), st.integers())
-values: st.SearchStrategy[Any] = st.recursive(
-    leaf,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)
-    ),
-    max_leaves=20,
-)
+values = nested(KEYS, leaf)
 objects = st.fixed_dictionaries(
     {},
     optional={

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from hostile import values as nested
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from ocipack.oci.digest import Digest
@@ -39,13 +40,7 @@ leaf = st.one_of(
     st.integers(),
     st.floats(allow_nan=False, allow_infinity=False),
 )
-values: st.SearchStrategy[Any] = st.recursive(
-    leaf,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)
-    ),
-    max_leaves=20,
-)
+values = nested(KEYS, leaf)
 objects = st.fixed_dictionaries(
     {},
     optional={
