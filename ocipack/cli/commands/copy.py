@@ -13,13 +13,14 @@ from ocipack.cli.outcome import Outcome
 from ocipack.cli.places import opened, place
 from ocipack.cli.trusted import Trust, proof_options, proven
 from ocipack.copy import Copied, Plan, Transfers
-from ocipack.errors import OcipackError, Rejected
+from ocipack.errors import Misuse, OcipackError, Rejected
 from ocipack.mirror.platforms import Choice
 from ocipack.oci.descriptor import INDEXES, Descriptor
 from ocipack.oci.store import Source, Store
 from ocipack.tag import standing, tag
 
 _SPARSE = "the destination may take no index without all its entries: leave --platform out"
+_WHOLE = "name the digest of the one entry that is wanted, or leave --platform out"
 
 
 @click.argument("origin", metavar="SRC")
@@ -67,6 +68,8 @@ def copy(
     source_place, where = place(origin), place(destination)
     name = where.reference.tag
     trust = Trust(**options)
+    if platforms and where.is_layout:
+        raise Misuse(f"{where}: a layout holds no index without all its entries", hint=_WHOLE)
     if name is not None:
         trust.check_tagging(where)  # refuse before anything moves what would be refused after it
     with (
@@ -101,14 +104,11 @@ class _Wanted:
     def copied(self, source: Source, store: Store, root: Descriptor) -> tuple[Plan, Copied]:
         """Copy it; Rejected before anything moves if what is required is not there."""
         choice = Choice(self.platforms) if self.platforms else None
-        wants = self.attached or self.require_signatures
         with Transfers(self.jobs) as run:
-            plan = run.plan(source, store, root, attached=wants, choose=choice)
-            if self.require_signatures and not plan.signatures:
-                raise Rejected(
-                    f"{root.digest}: no signature is attached to it",
-                    hint="sign it, or ask whoever publishes it; --require-signatures was given",
-                )
+            plan = run.plan(source, store, root, attached=self.attached, choose=choice)
+            if self.require_signatures:
+                all_there = plan if self.attached else run.plan(source, store, root, attached=True)
+                _require_signature(all_there)
             if choice is not None and root.media_type in INDEXES and choice.lacking:
                 raise Rejected(
                     f"{root.digest}: no entry is for {', '.join(choice.lacking)}",
@@ -119,6 +119,14 @@ class _Wanted:
             except OcipackError as error:
                 error.hint = error.hint or (_SPARSE if plan.left_out else "")
                 raise
+
+
+def _require_signature(plan: Plan) -> None:
+    if not plan.signatures:
+        raise Rejected(
+            f"{plan.root.digest}: no signature is attached to it",
+            hint="sign it, or ask whoever publishes it; --require-signatures was given",
+        )
 
 
 def _outcome(pinned: str, plan: Plan, done: Copied) -> Outcome:
