@@ -14,7 +14,8 @@ from ocipack.cli.reading import Directory
 from ocipack.errors import OcipackError, Rejected
 from ocipack.files.snapshot import RESOLVE, snapshot
 from ocipack.files.workspace import Workspace
-from ocipack.k8s.kustomization.walk import EVERY
+from ocipack.k8s.kustomization.paths import View
+from ocipack.k8s.kustomization.walk import EVERY, Walk, confined
 from ocipack.render import Rendered, render
 from ocipack.report import Finding, Report
 from ocipack.tools.kustomize import Kustomize, Program
@@ -76,7 +77,10 @@ class Building:
         findings = [*seen.report.findings]
         if not only or EVERY in only:  # else each root reports what it reaches
             findings += found.report.findings
-        wanted = _wanted(only, found.build)
+        wanted = found.build
+        if only:
+            walk = Walk(View.of(seen.tree.files), lambda name: (top / name).read_bytes())
+            wanted = tuple(one.directory for one in confined(only, walk))
         for root, result in zip(wanted, self._all(wanted, top, seen.tree), strict=True):
             name = root or "."
             if isinstance(result, OcipackError):
@@ -105,12 +109,6 @@ class Building:
             ThreadPoolExecutor(max_workers=self._jobs, thread_name_prefix="build") as pool,
         ):
             yield from pool.map(partial(_one, names, top, kustomize), roots)
-
-
-def _wanted(only: tuple[str, ...], found: tuple[str, ...]) -> tuple[str, ...]:
-    """What to build, each once; EVERY stands for what was `found`."""
-    lists = [found if each == EVERY else (each,) for each in only or (EVERY,)]
-    return tuple(dict.fromkeys(each for some in lists for each in some))
 
 
 def _one(names: list[str], top: Path, kustomize: Kustomize, root: str) -> Rendered | OcipackError:

@@ -142,7 +142,10 @@ class _Surveyor:
     def _object(self, file: str, found: Resource) -> None:
         spec = _mapping(found.value, "spec")
         if found.group == "kustomize.toolkit.fluxcd.io" and found.kind == "Kustomization":
-            source = self._source(_mapping(spec, "sourceRef"))
+            reference = _mapping(spec, "sourceRef")
+            if not reference:
+                return  # a patch of one
+            source = self._source(reference)
             source.files.add(file)
             source.build |= _paths(spec.get("path", ""))
             self.entries[posixpath.dirname(file)] = file
@@ -182,7 +185,8 @@ class _Surveyor:
             return None
         if source.kind == "GitRepository":
             foreign = source.name != _SYNC and source.urls and not self._ours(source.urls)
-            there = any(path in self.view.directories for path in source.paths)
+            own = source.paths if source.name == _SYNC else source.paths - {""}
+            there = any(path in self.view.directories for path in own)
             return "" if there and not foreign else None
         fitting = [
             root
@@ -192,13 +196,18 @@ class _Surveyor:
         if source.name == _SYNC and "" in fitting:
             return ""
         named = [root for root in fitting if posixpath.basename(root) in source.hints]
-        if not any(source.paths):
-            return named[0] if named else None
+        if not any(source.paths):  # all of it: what it is called says where, if it is ours at all
+            return named[0] if named and self._related(source.urls) else None
         apart = [root for root in fitting if not any(_in(file, root) for file in source.files)]
         return next(iter([*named, *(apart if len(apart) == 1 else [])]), None)
 
     def _ours(self, urls: Iterable[str]) -> bool:
         return any(_bare(url) == _bare(self.remote) for url in urls)
+
+    def _related(self, urls: Iterable[str]) -> bool:
+        """Whether addresses of artifacts have the repository's name in them, or there is none."""
+        own = posixpath.basename(_bare(self.remote))
+        return not own or all(own in _bare(url).split("/") for url in urls)
 
     def _begin(self, roots: Iterable[str]) -> list[str]:
         """The directories that clusters begin with: they tell Flux what to do, and are in no root.

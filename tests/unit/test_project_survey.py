@@ -143,6 +143,26 @@ def test_sources_of_other_repositories_are_elsewhere() -> None:
     )
 
 
+def test_all_of_a_source_is_a_directory_only_if_both_have_the_name() -> None:
+    def whole(name: str, url: str) -> str:
+        return flux("./", f"OCIRepository {name}") + source("OCIRepository", name, url)
+
+    found = surveyed(
+        {
+            "clusters/a/a.yaml": whole("infra", "oci://ghcr.io/team/fleet/infra")
+            + whole("kyverno", "oci://ghcr.io/kyverno/kyverno")
+            + flux("./", "GitRepository tenant")
+            + source("GitRepository", "tenant", "https://git.example.com/team/fleet"),
+            "clusters/a/patch.yaml": "apiVersion: kustomize.toolkit.fluxcd.io/v1\n"
+            "kind: Kustomization\nmetadata: {name: x}\nspec: {path: ./infra}\n",
+            "infra/a.yaml": MAP,
+            "kyverno/a.yaml": MAP,
+        }
+    )
+    assert roots(found) == ["infra", "clusters/a"]
+    assert found.elsewhere == ("GitRepository tenant", "OCIRepository kyverno")
+
+
 def test_a_chart_in_the_repository_belongs_to_it() -> None:
     release = (
         "---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: x}\n"

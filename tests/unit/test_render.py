@@ -53,6 +53,20 @@ def test_roots_are_those_that_nobody_names() -> None:
     assert targets(files, "base", "./overlays/a/", "base") == [Root("base"), Root("overlays/a")]
 
 
+def test_every_one_that_nobody_names_and_others_besides() -> None:
+    files = {
+        "apps/kustomization.yaml": "resources: [c.yaml]",
+        "apps/c.yaml": CM,
+        "clusters/a/flux-system/kustomization.yaml": "resources: [c.yaml]",
+        "clusters/a/flux-system/c.yaml": CM,
+        "clusters/a/c.yaml": CM,
+    }
+    own = Root("clusters/a", ("clusters/a/c.yaml", "clusters/a/flux-system"))
+    assert targets(files, "**") == targets(files)
+    assert targets(files, "**", "clusters/a") == [Root("apps"), own]
+    assert targets(files, "clusters/a") == [own]
+
+
 def test_without_any_kustomization_the_top_is_built_as_flux_does() -> None:
     files = dict.fromkeys(
         ["b.yaml", "a/z.yml", "a/x.json", "a.YAML", ".hid/h.yaml", "a-b.yaml"], CM

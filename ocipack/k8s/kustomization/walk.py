@@ -202,12 +202,15 @@ def root(directory: str, walk: Walk) -> Root:
 def confined(directories: Iterable[str] | None, walk: Walk) -> list[Root]:
     """The roots to build, everything they reach walked; see `walk.report` before building any.
 
-    EVERY among the `directories` stands for those that are built when none are given.
+    EVERY among the `directories` stands for those that are built when none are given, but for what
+    is in the kustomizations that Flux generates for the others.
     """
     if directories is None:
         return roots(walk)
-    made: dict[str, Root] = {}
-    for directory in dict.fromkeys(directories):
-        found = roots(walk) if directory == EVERY else [root(directory, walk)]
-        made |= {one.directory: one for one in found}
-    return list(made.values())
+    given = list(dict.fromkeys(directories))
+    made = {each: root(each, walk) for each in given if each != EVERY}
+    if EVERY not in given:
+        return list(made.values())
+    named = {path for one in made.values() for path in one.resources or ()}
+    every = {one.directory: one for one in roots(walk) if one.directory not in named}
+    return list((every | made).values())
