@@ -90,10 +90,11 @@ def registry(
     *,
     tls: Mapping[str, object] | None = None,
     auth: Mapping[str, object] | None = None,
+    proxy: Mapping[str, object] | None = None,
 ) -> Iterator[Server]:
     """Run a registry in `folder`, which must exist, until the end of the block.
 
-    `tls` and `auth` are what the configuration of docker-registry says under those names.
+    `tls`, `auth` and `proxy` are what the configuration of docker-registry says under those names.
     """
     if kind == "refregd":
         with running((find("refregd"), f"{LOOPBACK}:0"), folder / "refregd.log") as process:
@@ -101,7 +102,8 @@ def registry(
         return
     config = folder / "config.yml"
     text = _CONFIG.format(storage=folder / "storage", tls=json.dumps(tls or {}))
-    config.write_text(text + (f"auth: {json.dumps(auth)}\n" if auth else ""))
+    more = {name: said for name, said in (("auth", auth), ("proxy", proxy)) if said}
+    config.write_text(text + "".join(f"{k}: {json.dumps(v)}\n" for k, v in more.items()))
     command = (find("docker-registry"), "serve", str(config))
     with running(command, folder / "registry.log") as process:
         yield Server(kind, _address(process, folder / "registry.log", _listening))

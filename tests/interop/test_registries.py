@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,55 @@ def test_a_real_registry_behind_a_private_authority_wants_a_client_certificate(
         refused = desk.ocipack("list", f"oci://{where}", **env)
         refused.expect(3)
         assert f"does not accept our certificate {folder}/client.crt" in refused.err
+
+
+@pytest.mark.interop("docker-registry")
+def test_a_pull_through_cache_stands_for_a_registry_that_cannot_be_reached(
+    desk: Desk, tmp_path: Path
+) -> None:
+    """What has been verified through the mirror once is verified without its origin."""
+    for name in ("origin", "cache"):
+        (tmp_path / name).mkdir()
+    desk.ocipack("keys", "generate", "-o", "alice").expect()
+    hello = str(Path(__file__).parents[2] / "examples/hello")
+    settings = tmp_path / "registries.yaml"
+    with ExitStack() as later:
+        with servers.registry("docker-registry", tmp_path / "origin") as origin:
+            proxy = {"remoteurl": f"http://{origin.host}"}
+            cache = later.enter_context(
+                servers.registry("docker-registry", tmp_path / "cache", proxy=proxy)
+            )
+            settings.write_text(
+                "apiVersion: ocipack.dev/v1alpha1\nkind: RegistrySettings\nregistries:\n"
+                f"- {{host: '{origin.host}', mirrors: [{{host: '{cache.host}', tags: true}}]}}\n"
+            )
+            place = f"oci://{origin.host}/team/app:v1"
+            ship = ("ship", hello, "--allow-dirty", "--to", place, "--key", "alice.key")
+            shipped = desk.ocipack(*ship).expect()
+            options = ("--key", "alice.pub", "--registries", str(settings))
+            near = desk.ocipack("verify", place, *options, "--debug-http")
+            assert near.expect() == shipped
+            lines = [line for line in near.err.splitlines() if " ms out=" in line]
+            assert lines
+            assert not [line for line in lines if f"/{origin.host}/" in line and " 200 " in line]
+            desk.ocipack("pull", place, *options, "-o", "first").expect()
+            manifest = Repository(origin.host, "team/app").manifest("v1")
+            parts = [manifest["config"], *manifest["layers"]]
+            _wait_for(tmp_path / "cache/storage", [part["digest"] for part in parts])
+        alone = desk.ocipack("verify", place, *options)
+        assert alone.expect() == shipped
+        desk.ocipack("pull", place, *options, "-o", "second").expect()
+        without = desk.ocipack("verify", place, "--key", "alice.pub")
+        without.expect(3)
+    assert (desk.folder / "second").is_dir()
+
+
+def _wait_for(storage: Path, digests: list[str]) -> None:
+    """Wait until a pull-through cache, which stores while it serves, has stored it all."""
+    until = time.monotonic() + 30
+    places = [
+        storage / "docker/registry/v2/blobs/sha256" / d[7:9] / d[7:] / "data" for d in digests
+    ]
+    while not all(place.exists() for place in places):
+        assert time.monotonic() < until, "the cache does not store what it serves"
+        time.sleep(0.01)

@@ -217,11 +217,23 @@ def test_a_mirror_that_is_not_believed_does_not(mirror: Registry) -> None:
     assert whole(store, layer_of()) == LAYER
     for ask in (
         lambda: store.resolve("v1"),
+        lambda: store.resolve("sha256:" + "0" * 64),
         lambda: list(store.referrers(root)),
         lambda: list(store.tags()),
     ):
         with pytest.raises(Unavailable):
             ask()
+
+
+def test_a_failure_says_what_the_mirrors_said(mirror: Registry) -> None:
+    away = closed()
+    hosts = registries(away, Mirror(mirror.name))
+    for _ in range(2):  # the second time nobody asks any more, and the reason is still the same
+        with pytest.raises(Unavailable, match=f"{away}.*no connection") as caught:
+            whole(hosts.store(Reference.parse(f"{away}/team/app")), layer_of())
+        assert caught.value.hint.startswith("its mirrors were asked before: GET ")
+        assert f"{mirror.name}/v2/team/app/blobs/" in caught.value.hint
+        assert "404 BLOB_UNKNOWN" in caught.value.hint
 
 
 def test_a_registry_out_of_reach_is_tried_once_a_run(

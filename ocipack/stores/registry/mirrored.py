@@ -12,6 +12,8 @@ from ocipack.oci.digest import Digest
 from ocipack.stores.registry.client import Repository
 from ocipack.stores.registry.store import RegistryStore
 
+_REASON, _REASONS = 200, 3  # characters, and mirrors, that a failure quotes
+
 
 @dataclass(frozen=True, slots=True)
 class Copy:
@@ -55,29 +57,23 @@ class MirroredStore(RegistryStore):
     def resolve(self, name: str) -> Descriptor:
         """Find the manifest behind a tag or digest."""
         absent: NotFound | None = None
+        tried: list[StoreError] = []
         for copy in self._copies:
             if ":" not in name and not copy.believed:  # (3)
                 continue
             try:
                 with self._reading(copy):
                     return copy.store.resolve(name)
-            except NotFound as e:
-                absent = e if copy.believed else absent
-            except StoreError:
-                continue
-        with self._asking(absent):
+            except StoreError as e:
+                tried.append(e)
+                absent = e if copy.believed and isinstance(e, NotFound) else absent
+        with self._asking(tried, absent):
             return super().resolve(name)
 
-    def fetch(self, target: Descriptor) -> Iterator[bytes]:
-        """Stream content, checked against `target`."""
-        yield from target.check(self._pieces(target))  # (2)
-
     def claimed(self, target: Descriptor) -> Iterator[bytes]:
-        """Stream content, checked: it comes from several places."""
-        return self.fetch(target)
-
-    def _pieces(self, target: Descriptor) -> Iterator[bytes]:
-        done = 0
+        """Stream what is said to be `target`, for whoever hashes it: `fetch`, for one."""
+        done = 0  # (2): what is passed on already is a part of what they hash
+        tried: list[StoreError] = []
         for copy in self._copies:
             try:
                 with self._reading(copy):
@@ -85,24 +81,25 @@ class MirroredStore(RegistryStore):
                         done += len(piece)
                         yield piece
                     return
-            except StoreError:
-                continue
-        with self._asking(None):
+            except StoreError as e:
+                tried.append(e)
+        with self._asking(tried):
             yield from _after(done, super().claimed(target))
 
     def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:
         """List what refers to `subject`: from everywhere, each once, lazily."""
         seen: set[Digest] = set()
         answered = False
+        tried: list[StoreError] = []
         for copy in self._copies:
             try:
                 with self._reading(copy):
                     yield from _new(copy.store.referrers(subject), seen)
                 answered = answered or copy.believed
-            except StoreError:
-                continue
+            except StoreError as e:
+                tried.append(e)
         try:
-            with self._asking(None):
+            with self._asking(tried):
                 yield from _new(super().referrers(subject), seen)
         except Unavailable:
             if not answered:  # (4)
@@ -110,14 +107,15 @@ class MirroredStore(RegistryStore):
 
     def tags(self) -> Iterator[str]:
         """Every tag, as the first believed mirror has them, else the repository itself."""
+        tried: list[StoreError] = []
         for copy in self._copies:
             if copy.believed:
                 try:
                     with self._reading(copy):
                         return copy.store.tags()
-                except StoreError:
-                    continue
-        with self._asking(None):
+                except StoreError as e:
+                    tried.append(e)
+        with self._asking(tried):
             return super().tags()
 
     def few_tags(self) -> frozenset[str] | None:
@@ -136,21 +134,31 @@ class MirroredStore(RegistryStore):
             ) from e
 
     @contextmanager
-    def _asking(self, absent: NotFound | None) -> Iterator[None]:
+    def _asking(
+        self, tried: Sequence[StoreError], absent: NotFound | None = None
+    ) -> Iterator[None]:
         """Ask the repository itself, unless it is known to be out of reach: then `absent` stands.
 
-        That is what a believed mirror said, if one did.
+        That is what a believed mirror said, if one did. A failure says what was `tried` before.
         """
         if self._reach.lost is not None:
-            raise absent or self._reach.lost
+            raise absent or _told(self._reach.lost, tried)
         try:
             yield
         except Unavailable as e:
             if type(e) is Unavailable:  # what another try may mend is a class of its own
-                self._reach.lost = e
+                self._reach.lost = Unavailable(str(e), hint=e.hint)
             if absent is not None:
                 raise absent from e
-            raise
+            raise _told(e, tried) from e
+
+
+def _told(error: Unavailable, tried: Sequence[StoreError]) -> Unavailable:
+    """The same error, with what the mirrors said."""
+    if not tried:
+        return error
+    said = "; ".join(str(one)[:_REASON] for one in tried[:_REASONS])
+    return Unavailable(str(error), hint=f"its mirrors were asked before: {said}")
 
 
 def _after(done: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
