@@ -42,6 +42,8 @@ class Delivery:
 
     def __init__(self, plan: Plan, dest: Store, crew: Crew, job: Job) -> None:
         self._plan, self._dest, self._crew, self._job = plan, dest, crew, job
+        # asked once: to hold an object against a protocol is slow
+        self._remote = dest if isinstance(dest, Remote) else None
         self._lock = threading.Lock()
         self._copied: list[Descriptor] = []
         self._skipped: list[Descriptor] = []
@@ -70,8 +72,7 @@ class Delivery:
         return target.digest not in self._plan.present
 
     def _blobs(self, blobs: Iterable[Descriptor]) -> None:
-        dest = self._dest
-        place = dest.shared if isinstance(dest, Remote) else id(dest)
+        place = self._remote.shared if self._remote is not None else id(self._dest)
         for blob in blobs:
             self._crew.lead((place, blob.digest), self._job, partial(self._blob, blob))
         self._job.wait()
@@ -85,8 +86,8 @@ class Delivery:
     def _push(self, target: Descriptor, source: Source, name: str = "") -> bool:
         mounted = False
         together = self._plan.attached or not target.is_manifest
-        if isinstance(self._dest, Remote) and together:
-            mounted = self._dest.take(target, source, name=name)
+        if self._remote is not None and together:
+            mounted = self._remote.take(target, source, name=name)
         else:
             self._dest.push(target, source)
         self._copied.append(target)
@@ -133,7 +134,7 @@ class Delivery:
         known = self._plan.manifests[target]
         names = self._names.pop(target, [])
         free = [name for name in names if name not in self._plan.standing]
-        name = free[0] if free and isinstance(self._dest, Remote) else ""
+        name = free[0] if free and self._remote is not None else ""
         self._push(target, Artifact(known, {target.digest: known.raw}), name)
         for other in names:
             if other != name:
@@ -151,8 +152,8 @@ class Delivery:
         self._job.wait()
 
     def _attach(self) -> None:
-        dest = self._dest
-        if not (isinstance(dest, Remote) and self._plan.attached):
+        remote = self._remote
+        if remote is None or not self._plan.attached:
             return  # pushing has listed them
         unlisted = {part.target for part in self._plan.missing if part.subject is not None}
         entries: dict[Descriptor, list[Descriptor]] = defaultdict(list)
@@ -160,7 +161,7 @@ class Delivery:
             if found.subject is not None and (target in unlisted or self._moves(target)):
                 entries[found.subject.plain].append(_listed(target, found))
         for number, (subject, attached) in enumerate(entries.items()):
-            self._job.start(dest.attach, subject, attached)
+            self._job.start(remote.attach, subject, attached)
             if not number:
                 self._job.wait()  # whether there is an API at all is then known to the others
         self._job.wait()
