@@ -9,6 +9,7 @@ import subprocess
 import tarfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -198,8 +199,8 @@ def fill(repository: Repository) -> None:
     )
 
 
-def kill(desk: Desk, command: tuple[str, ...], after: float) -> None:
-    """Run ocipack, and kill it in a while (seconds)."""
+def kill(desk: Desk, command: tuple[str, ...], when: Callable[[], bool]) -> None:
+    """Run ocipack, and kill it as soon as `when` says so."""
     env = {name: value for name, value in desk.env().items() if not name.startswith("COVERAGE")}
     with (
         (desk.folder / "killed.log").open("wb") as log,
@@ -207,7 +208,8 @@ def kill(desk: Desk, command: tuple[str, ...], after: float) -> None:
             [*OCIPACK, *command], env=env, cwd=desk.folder, stdout=log, stderr=log
         ) as process,
     ):
-        time.sleep(after)
+        while process.poll() is None and not when():
+            time.sleep(0.005)
         process.kill()
 
 
@@ -217,22 +219,20 @@ def test_a_save_killed_at_random_moments(desk: Desk, proxy: Proxy, repository: R
     jobs = 2
     place = f"oci://{proxy.host}/{repository.name}:v1"
     saving = ("airgap", "save", place, "--allow-unsigned", "--jobs", str(jobs), "-o")
-    proxy.begin("20ms")
-    began = time.monotonic()
+    proxy.begin()
     desk.ocipack(*saving, "whole.tar").expect()
-    took, whole = time.monotonic() - began, (desk.folder / "whole.tar").read_bytes()
-    dice, early, resumed = random.Random(21), 0, 0
+    whole = (desk.folder / "whole.tar").read_bytes()
+    dice, resumed = random.Random(21), 0
     for number in range(KILLS):
         path = desk.folder / f"{number}.tar"
-        proxy.begin("20ms")
-        kill(desk, (*saving, path.name), dice.uniform(0.2, 1) * took)
+        partial, enough = path.with_name(f".{path.name}.partial"), dice.randrange(len(whole))
+        proxy.begin("50ms")
+        kill(desk, (*saving, path.name), lambda: partial.exists() and size(partial) >= enough)  # noqa: B023 - called within the turn
         before = fetched(proxy)
         if path.exists():
             assert path.read_bytes() == whole
             continue
-        early += 1
-        kept = path.with_name(f".{path.name}.partial")
-        resumed += kept.exists() and kept.stat().st_size > 1_000_000
+        resumed += size(partial) > 1_000_000
         proxy.begin()
         desk.ocipack(*saving, path.name).expect()
         assert path.read_bytes() == whole
@@ -240,8 +240,15 @@ def test_a_save_killed_at_random_moments(desk: Desk, proxy: Proxy, repository: R
         # what was being written, and what was fetched ahead of it
         assert sum(again.values()) <= jobs + 1, f"fetched twice: {again}"
         assert [one.name for one in desk.folder.glob(".*.tar*")] == []
-    assert early, "every run was over before it was killed"
-    assert resumed, "no run had got far"
+    assert resumed > KILLS // 2, "hardly a run had got far"
+
+
+def size(path: Path) -> int:
+    """How long a file is; 0 if it is there no more."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 @pytest.mark.slow
@@ -252,19 +259,20 @@ def test_a_load_killed_at_random_moments(
     made = repository.digest("v1")
     save = ("airgap", "save", f"{repository.place}:v1", "--allow-unsigned", "-o", "site.tar")
     desk.ocipack(*save).expect()
-    dice, early, took = random.Random(22), 0, 0.0
+    dice, early, total = random.Random(22), 0, 0
     for number in range(-1, KILLS):
         to = f"oci://{proxy.host}/{repository.name}/{number + 1}"
         loading = ("airgap", "load", "site.tar", "--to", to, "--names", "path")
         command = (*loading, "--allow-unsigned")
         there = Repository(server.host, f"{repository.name}/{number + 1}/{repository.name}")
-        proxy.begin("20ms")
         if number < 0:
-            began = time.monotonic()
+            proxy.begin()
             desk.ocipack(*command).expect()
-            took = time.monotonic() - began
+            total = len(proxy.seen())
             continue
-        kill(desk, command, dice.uniform(0.2, 1) * took)
+        enough = dice.randrange(1, total)
+        proxy.begin("20ms")
+        kill(desk, command, lambda: len(proxy.seen()) >= enough)  # noqa: B023 - called within the turn
         before = uploaded(proxy)
         if there.digest("v1"):
             assert there.missing("v1") == []
@@ -277,7 +285,7 @@ def test_a_load_killed_at_random_moments(
         again = before & uploaded(proxy)
         # where nothing mounts, a repository that holds blobs alone says that it does not exist
         assert not again or not server.mounts, f"sent twice: {again}"
-    assert early, "every run was over before it was killed"
+    assert early > KILLS // 2, "most runs were over before they were killed"
 
 
 def fetched(proxy: Proxy) -> Counter[str]:
