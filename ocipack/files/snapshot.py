@@ -2,7 +2,7 @@
 
 Links are never followed behind the reader's back: directories are opened from the handle of their
 parent, and a file that is not the one that was seen (another inode, another size, more or fewer
-bytes) when it is read at last is an error.
+bytes, written since) when it is read at last is an error.
 """
 
 from __future__ import annotations
@@ -265,10 +265,15 @@ def _opened(path: str, seen: os.stat_result) -> int:
         found = os.fstat(handle)
     except OSError as e:
         raise error_about(e, path) from e
-    if (found.st_ino, found.st_dev) != (seen.st_ino, seen.st_dev):
+    if _known_by(found) != _known_by(seen):
         os.close(handle)
         raise _changed(path)
     return handle
+
+
+def _known_by(found: os.stat_result) -> tuple[int, ...]:
+    """What tells a file from another one, and its content from what was written over it."""
+    return found.st_ino, found.st_dev, found.st_mtime_ns
 
 
 def _chunks(path: str, seen: os.stat_result) -> Iterator[bytes]:

@@ -260,6 +260,18 @@ def test_hard_links_are_files(root: Path) -> None:
 # --- what changes under our hands
 
 
+def test_a_file_that_is_written_over_is_noticed(root: Path) -> None:
+    """Git has compared what was there before: what is packed would not be what it knows."""
+    put(root, "a", text="12345")
+    file = snapshot(str(root)).tree.files["a"]
+    before = (root / "a").stat()
+    with (root / "a").open("r+") as same:
+        same.write("54321")
+    os.utime(root / "a", ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    with pytest.raises(Unavailable, match="a: changed while"):
+        b"".join(file.open())
+
+
 def test_a_file_that_changes_size_is_noticed(root: Path) -> None:
     put(root, "a", "b", text="12345")
     files = snapshot(str(root)).tree.files
