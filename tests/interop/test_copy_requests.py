@@ -8,6 +8,7 @@ two hundred tags need nothing.
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,13 +17,16 @@ import pytest
 from interop import images, servers
 from interop.conftest import need
 from interop.images import Writer
-from interop.peers import Desk
+from interop.peers import OCIPACK, Desk, run
 from interop.servers import Kind, Proxy, Request, Server
 from interop.test_requests import shown
 from interop.wire import LAYER
 
 INDEX = {"refregd": 650, "docker-registry": 700}
 SHARED, WARM = 1_010, 401
+MEMORY = 60
+"""MiB in one process, however big what it copies is."""
+
 KIB = 1024
 KINDS = {
     "indexes": 1,
@@ -134,6 +138,28 @@ def test_two_hundred_tags_that_need_nothing(
     writer.image("d/many", [base], "t007")
     code = desk.ocipack(*command).code
     assert code == 1, "a tag that moved is noticed"
+
+
+_MEMORY = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
+sys.exit(code)
+"""
+"""A process begins with the peak of the one that it was forked from: so it is forked from this."""
+
+
+@pytest.mark.parametrize("kind", ["docker-registry"], indirect=True)
+def test_memory_does_not_grow_with_layers(
+    desk: Desk, source: Server, target: Server, tmp_path: Path
+) -> None:
+    writer = Writer(source.host)
+    images.layer(writer, MEMORY * 2)
+    places = [f"oci://{end.host}/a/big:v1" for end in (source, target)]
+    command = (sys.executable, "-c", _MEMORY, *OCIPACK, "copy", *places, "--allow-unsigned")
+    most = run(command, desk.env(), tmp_path).expect()
+    assert int(most) <= MEMORY
+    assert list(images.lost(target.host, writer.wanted)) == []
 
 
 def mirroring(desk: Desk, ends: tuple[Proxy, Proxy], names: list[str]) -> tuple[str, ...]:
