@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from ocipack.errors import IntegrityError, StoreError
@@ -28,7 +27,6 @@ _WANTED = "CERTIFICATE_REQUIRED"
 _OURS_IN = MappingProxyType({"clientCertificate": "client.crt", "clientKey": "client.key"})
 
 
-@dataclass(frozen=True, slots=True)
 class Shown:
     """What a server that speaks TLS shows: its certificate (DER), and the alert that followed.
 
@@ -36,9 +34,10 @@ class Shown:
     came.
     """
 
-    certificate: bytes = b""
-    alert: str = ""
-    version: str = ""
+    def __init__(self, certificate: bytes = b"", alert: str = "", version: str = "") -> None:
+        self.certificate = certificate
+        self.alert = alert
+        self.version = version
 
     @property
     def wants_ours(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import urllib3
@@ -28,7 +27,6 @@ _PROXY_PORT = 80
 _PROXY_HINT = "HTTP_PROXY and HTTPS_PROXY hold http:// or https:// addresses"
 
 
-@dataclass(frozen=True, slots=True)
 class Route:
     """How a host is reached.
 
@@ -38,13 +36,24 @@ class Route:
     before a byte leaves; a `proxy` (an address that may hold credentials) finds the host itself.
     """
 
-    url: Url
-    context: ssl.SSLContext | None
-    check: Callable[[str], None]
-    waits: urllib3.Timeout
-    proxy: str = ""
-    dialled: tuple[str, int] | None = None
-    server_name: str = ""
+    def __init__(
+        self,
+        url: Url,
+        context: ssl.SSLContext | None,
+        check: Callable[[str], None],
+        waits: urllib3.Timeout,
+        *,
+        proxy: str = "",
+        dialled: tuple[str, int] | None = None,
+        server_name: str = "",
+    ) -> None:
+        self.url = url
+        self.context = context
+        self.check = check
+        self.waits = waits
+        self.proxy = proxy
+        self.dialled = dialled
+        self.server_name = server_name
 
     @property
     def secure(self) -> dict[str, Any]:

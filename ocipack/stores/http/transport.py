@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -262,12 +261,12 @@ class Transport:
             own.context if own is not None else None,
             check,
             waits,
-            "" if said.dialled else proxy,
-            said.dialled,
-            said.server_name,
+            proxy="" if said.dialled else proxy,
+            dialled=said.dialled,
+            server_name=said.server_name,
         )
-        pool = pools.pool(route, settings.connections)
-        return _Way(pool, route, own, self._places(url, said), self._pace(url, said))
+        places, pace = self._places(url, said), self._pace(url, said)
+        return _Way(route, settings.connections, own, places, pace)
 
     def _pace(self, url: Url, said: Host) -> Pace:
         """The limits of a host, however it is reached; called under the lock."""
@@ -307,16 +306,19 @@ class Transport:
         )
 
 
-@dataclass(slots=True)
 class _Way:
     """What leads to one host; `answered` once something came back from there."""
 
-    pool: pools.Pool
-    route: Route
-    trust: tls.Trust | None
-    places: Places
-    pace: Pace
-    answered: bool = False
+    answered = False
+
+    def __init__(
+        self, route: Route, count: int, trust: tls.Trust | None, places: Places, pace: Pace
+    ) -> None:
+        self.pool = pools.pool(route, count)
+        self.route = route
+        self.trust = trust
+        self.places = places
+        self.pace = pace
 
 
 def _telling(pieces: Iterable[bytes], sent: Callable[[int], None]) -> Iterator[bytes]:

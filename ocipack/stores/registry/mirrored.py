@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from ocipack.errors import IntegrityError, NotFound, StoreError, Unavailable
 from ocipack.oci.descriptor import Descriptor
@@ -15,15 +14,16 @@ from ocipack.stores.registry.store import RegistryStore
 _REASON, _REASONS = 200, 3  # characters, and mirrors, that a failure quotes
 
 
-@dataclass(frozen=True, slots=True)
 class Copy:
     """A mirror of one repository; `believed` about what tags point at and what is attached."""
 
-    store: RegistryStore
-    believed: bool
+    __slots__ = ("believed", "store")
+
+    def __init__(self, store: RegistryStore, *, believed: bool) -> None:
+        self.store = store
+        self.believed = believed
 
 
-@dataclass(slots=True)
 class Reach:
     """Whether a registry could be reached; shared by all of its repositories, for one run.
 

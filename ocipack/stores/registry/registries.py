@@ -19,8 +19,8 @@ class Registries:
     def __init__(
         self, transport: Transport | None = None, credentials: Credentials | None = None
     ) -> None:
-        self._transport = transport or Transport()
-        self._credentials = credentials or Credentials()
+        self.transport = self._transport = transport or Transport()
+        self.credentials = self._credentials = credentials or Credentials()
         self._lock = threading.Lock()
         self._clients: dict[str, Client] = {}
         self._reach: dict[str, Reach] = {}
@@ -53,4 +53,4 @@ class Registries:
 
     def _copy(self, mirror: Mirror, name: str, *, prefetch: bool) -> Copy:
         there = Repository(self.client(mirror.registry), mirror.repository(name))
-        return Copy(RegistryStore(there, prefetch=prefetch), mirror.tags)
+        return Copy(RegistryStore(there, prefetch=prefetch), believed=mirror.tags)
