@@ -18,7 +18,6 @@ FAULTS: list[tuple[str, str, str]] = [
     (COPY + "survey.py", "if len(self._attached) > ATTACHED:", "if False:"),
     (COPY + "survey.py", "if len(listed) > ATTACHED:", "if False:"),
     (COPY + "survey.py", "self._walk.holds(target.size)", "pass"),
-    (COPY + "survey.py", "if node.digest in self._scanned:", "if False:"),
     (COPY + "survey.py", "elif child.is_manifest or not here:", "elif not here:"),
     (COPY + "survey.py", "if not (linked and self._exists(target)):", "if not linked:"),
     (COPY + "survey.py", "linked = self._stands(name, target) if", "linked = False and"),

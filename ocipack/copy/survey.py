@@ -74,7 +74,6 @@ class Survey:
         self._walk = Walk(root)
         self._lock = threading.Lock()
         self._attached: set[Digest] = set()
-        self._scanned: set[Digest] = set()
         self._here: dict[Digest, bool] = {}
         self._parts: list[tuple[Part, bool]] = []
         self._manifests: dict[Descriptor, Manifest] = {}
@@ -144,11 +143,7 @@ class Survey:
         return known
 
     def _scan(self, node: Descriptor) -> None:
-        """Look for what is attached to `node`, which is done once."""
-        with self._lock:
-            if node.digest in self._scanned:
-                return
-            self._scanned.add(node.digest)
+        """Look for what is attached to `node`, which has just been met."""
         # names first: a store without an API then knows which lists of referrers there are
         found = [suffix for suffix in DIGEST_TAGS if self._may_have(_tag(node, suffix))]
         self._job.start(self._referrers, node)
