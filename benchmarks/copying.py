@@ -60,26 +60,17 @@ class Set:
     warm: bool = False
 
 
-def _each(command: str) -> Make:
-    """Run `command` for each job, one after the other."""
+def _each(command: str, *, at_once: int = 1) -> Make:
+    """Run `command` for each job, so many at once."""
 
     def make(source: str, target: str, wanted: Wanted, folder: Path) -> str:
         jobs = folder / "jobs"
         jobs.write_text("".join(f"{job}\n" for job in wanted.jobs))
-        line = command.format(source=source, target=target, job="$job")
+        name = "$job" if at_once == 1 else "{}"
+        line = command.format(source=source, target=target, job=name)
+        if at_once > 1:
+            return f"xargs -P{at_once} -I{{}} {line} < {jobs}"
         return f"while read -r job; do {line} || exit 1; done < {jobs}"
-
-    return make
-
-
-def _four(command: str) -> Make:
-    """Run `command` for each job, four at a time."""
-
-    def make(source: str, target: str, wanted: Wanted, folder: Path) -> str:
-        jobs = folder / "jobs"
-        jobs.write_text("".join(f"{job}\n" for job in wanted.jobs))
-        line = command.format(source=source, target=target, job="{}")
-        return f"xargs -P4 -I{{}} {line} < {jobs}"
 
     return make
 
@@ -154,7 +145,7 @@ SETS = {
     "b": Set(
         lambda writer, asked: images.shared(writer, asked.images, images.MIB),
         *("docker-registry", "docker-registry"),
-        {**_PEERS, "crane, four at once": _four(_CRANE), "ocipack mirror": _mirror},
+        {**_PEERS, "crane, four at once": _each(_CRANE, at_once=4), "ocipack mirror": _mirror},
     ),
     "c": Set(lambda writer, _: images.index(writer, 256 * 1024), "refregd", "refregd", _FULL),
     "c-old": Set(
