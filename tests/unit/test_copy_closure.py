@@ -117,6 +117,19 @@ def test_what_is_attached_later_by_the_same_store_loses_nothing(server: Registry
     assert len(list(opened(server).referrers(images[0]))) == 2
 
 
+def test_what_is_listed_and_gone_is_brought_again() -> None:
+    """A fallback tag that outlived what it lists, as garbage collection leaves it."""
+    origin = MemoryStore()
+    root, images = site(origin)
+    (referrer,) = origin.referrers(images[0])
+    with Registry(Switches(referrers=False, name_unknown=False)) as old:
+        moved(origin, opened(old), root)
+        del old.repository("team/app").manifests[str(referrer.digest)]
+        moved(origin, opened(old), root)
+        assert opened(old).resolve(str(referrer.digest)) == referrer.plain
+        assert len(list(opened(old).referrers(images[0]))) == 1
+
+
 def test_a_warm_copy_writes_nothing_and_sees_what_is_new(server: Registry) -> None:
     origin = MemoryStore()
     root, images = site(origin)
