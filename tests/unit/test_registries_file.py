@@ -65,7 +65,7 @@ def test_a_file_is_read() -> None:
     )
     assert found["docker.io"].mirrors[0].repository("library/nginx") == "hub/library/nginx"
     assert found["docker.io"].mirrors[1].repository("library/nginx") == "library/nginx"
-    assert found["nexus.corp.example:8082"].dialled == ("10.20.0.9", 8082)
+    assert found["nexus.corp.example:8082"].dialled(8082) == ("10.20.0.9", 8082)
 
 
 @pytest.mark.parametrize(
@@ -112,22 +112,17 @@ def test_what_is_no_registry(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plain", "connect", "dialled"),
+    ("connect", "dialled"),
     [
-        (False, "10.0.0.1", ("10.0.0.1", 443)),
-        (True, "10.0.0.1", ("10.0.0.1", 80)),
-        (None, "10.0.0.1:5443", ("10.0.0.1", 5443)),
-        (None, "[fd00::1]:5443", ("fd00::1", 5443)),
-        (None, "fd00::1", ("fd00::1", 443)),
-        (None, "", None),
+        ("10.0.0.1", ("10.0.0.1", 8082)),
+        ("10.0.0.1:5443", ("10.0.0.1", 5443)),
+        ("[fd00::1]:5443", ("fd00::1", 5443)),
+        ("fd00::1", ("fd00::1", 8082)),
+        ("", None),
     ],
 )
-def test_where_to_connect(
-    plain: bool | None,  # noqa: FBT001 - a table of cases
-    connect: str,
-    dialled: tuple[str, int] | None,
-) -> None:
-    assert Host("r.example", plain=plain, connect=connect).dialled == dialled
+def test_where_to_connect(connect: str, dialled: tuple[str, int] | None) -> None:
+    assert Host("r.example:8082", connect=connect).dialled(8082) == dialled
 
 
 CHANGES: list[tuple[dict[str, Any], bool]] = [

@@ -105,7 +105,7 @@ class Host:
                 hint="take plainHTTP out, or ca, clientCertificate, clientKey and serverName",
             )
         if self.connect:
-            _ = self.dialled
+            _split(self.connect)
         if self.server_name and not _is_server_name(self.server_name):
             raise Misuse(
                 f"not the name of a server: {self.server_name[:200]!r}",
@@ -124,13 +124,15 @@ class Host:
         said = self.authorities or self.certificate or self.server_name
         return self.plain is False or bool(said)
 
-    @property
-    def dialled(self) -> tuple[str, int] | None:
-        """The address and port to connect to; None to look the name up. Misuse if malformed."""
+    def dialled(self, port: int) -> tuple[str, int] | None:
+        """The address and port to connect to for `port`; None to look the name up.
+
+        Misuse if `connect` is malformed.
+        """
         if not self.connect:
             return None
-        address, port = _split(self.connect)
-        return address, port or Url.of("http" if self.plain else "https", self.name, "/").port
+        address, said = _split(self.connect)
+        return address, said or port
 
 
 def _split(text: str) -> tuple[str, int]:

@@ -261,8 +261,8 @@ class Transport:
             own.context if own is not None else None,
             check,
             waits,
-            proxy="" if said.dialled else proxy,
-            dialled=said.dialled,
+            proxy="" if said.connect else proxy,
+            dialled=said.dialled(url.port),
             server_name=said.server_name,
         )
         places, pace = self._places(url, said), self._pace(url, said)
