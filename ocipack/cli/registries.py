@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,9 +17,11 @@ from ocipack.errors import Misuse
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ocipack.oci.location import Location
     from ocipack.oci.reference import Reference
     from ocipack.stores.auth.credential import Credential
     from ocipack.stores.auth.keeping import Keeper
+    from ocipack.stores.charts import ChartRepository, ChartStore
     from ocipack.stores.http.host import Host
     from ocipack.stores.http.settings import Proxies
     from ocipack.stores.http.tally import Tally
@@ -80,6 +83,8 @@ class Connections:
     sent: Callable[[int], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     allowed: tuple[str, ...] = ()
+    _charts: dict[str, ChartRepository] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def confine(self, registries: tuple[str, ...]) -> None:
         """From here on contact none but these `registries`, if there are any (`Settings.allowed`).
@@ -93,6 +98,23 @@ class Connections:
     def store(self, reference: Reference, *, write: bool, prefetch: bool = True) -> RegistryStore:
         """The repository of `reference`; without `prefetch` names are resolved by HEAD."""
         return self._registries.store(reference, writes=write, prefetch=prefetch)
+
+    def chart(self, where: Location, hints: Collection[str] = ()) -> ChartStore:
+        """A chart of a classic Helm repository, whose index is read once in a run.
+
+        `hints` are tags under which digests are looked for, beside the one of `where`.
+        """
+        from ocipack.stores.charts import ChartRepository, ChartStore  # noqa: PLC0415 - start-up
+
+        address, name = where.chart
+        shared = self._registries
+        with self._lock:
+            if address not in self._charts:
+                self._charts[address] = ChartRepository(
+                    shared.transport, shared.credentials, address
+                )
+        own = (where.reference.tag,) if where.reference.tag is not None else ()
+        return ChartStore(self._charts[address], name, (*own, *hints))
 
     def client(self, registry: str) -> Client:
         """What talks to `registry` (`host[:port]`), below any repository."""

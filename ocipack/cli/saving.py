@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ocipack.airgap.contents import Contents, Wanted, gather
 from ocipack.airgap.record import FILE_BYTES
@@ -18,6 +19,7 @@ from ocipack.cli.commands.pin import mirrors as read_mirrors
 from ocipack.cli.console import plural, size
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.places import place
+from ocipack.cli.repositories import charts
 from ocipack.cli.trusted import Trust
 from ocipack.copy import Transfers
 from ocipack.errors import Misuse, Rejected
@@ -38,6 +40,9 @@ from ocipack.stores.registry.store import RegistryStore
 from ocipack.trust.keys import PublicKey
 from ocipack.trust.policy.contents import IMAGE, Part
 from ocipack.trust.policy.names import Glob
+
+if TYPE_CHECKING:
+    from ocipack.stores.charts import ChartStore
 
 NAMES = 5_000
 """Names in the contents of everything that is saved."""
@@ -90,22 +95,22 @@ class Inputs:
         return list(dict.fromkeys(found))
 
     def papers(self, trust: Trust) -> dict[str, bytes]:
-        """The files that come along, by the path that they have from what is above all of them.
+        """The files that come along, by the path that they have in the archive.
 
-        So the keys that a policy names stay where the policy looks for them.
+        Those are the same wherever the files lie here: the same archive has the same bytes on
+        every machine, and says nothing of any. Misuse where two would have one path.
         """
-        lock = (self.lock,) if self.lock else ()
-        policies = trust.policies
+        named = [(os.path.basename(path), path) for path in (self.lock, self.mirror) if path]  # noqa: PTH119 - text
+        named += [(f"keys/{os.path.basename(path)}", path) for path in trust.keys]  # noqa: PTH119 - text
+        named += [(f"files/{os.path.basename(path)}", path) for path in self.files]  # noqa: PTH119 - text
+        for number, path in enumerate(trust.policies, 1):
+            named += _with_keys(path, f"policies/{number}")
         found: dict[str, bytes] = {}
-        mirror = (self.mirror,) if self.mirror else ()
-        for path in [*self.files, *lock, *mirror, *trust.keys, *policies, *_keys(policies)]:
-            real = os.path.realpath(path)
-            if real not in found:
-                found[real] = read_bytes(path, limit=FILE_BYTES)
-        if not found:
-            return {}
-        top = os.path.commonpath([os.path.dirname(path) for path in found])  # noqa: PTH120 - text
-        return {os.path.relpath(path, top): content for path, content in found.items()}
+        for name, path in named:
+            content = read_bytes(path, limit=FILE_BYTES)
+            if found.setdefault(name, content) != content:
+                raise Misuse(f"{path}: another file comes along as {name} already")
+        return found
 
 
 def run(
@@ -172,9 +177,13 @@ class Sources:
     app: App
     mirrors: Mirrors = field(default_factory=Mirrors)
     _open: dict[str, LayoutStore | RegistryStore] = field(default_factory=dict)
+    _charts: dict[str, ChartStore] = field(default_factory=dict)
 
-    def of(self, where: Location) -> LayoutStore | RegistryStore:
+    def of(self, where: Location) -> LayoutStore | RegistryStore | ChartStore:
         """The repository of `where`."""
+        if where.is_chart:
+            name = str(where)  # a digest is looked for under the version that stands beside it
+            return self._charts.setdefault(name, self.app.registries.chart(where))
         if where.is_layout:
             return self._open.setdefault(where.bare, LayoutStore(where.path))
         at = self.mirrors.where(where.reference)
@@ -185,15 +194,23 @@ class Sources:
 def _picked(path: str, sources: Sources) -> Iterator[Location]:
     """Everything that a mirror file picks, at its source; where it goes there is of no matter."""
 
-    def store(reference: Reference) -> LayoutStore | RegistryStore:
-        return sources.of(Location(REGISTRY, reference))
-
     def lock(name: str) -> Lock:
         beside = str(Path(path).parent / name)
         return Lock.parse(read_bytes(beside, limit=BYTES), file=beside)
 
+    wanted = read_mirror(read_bytes(path, limit=MIRROR_BYTES), file=path, lock=lock)
+    known = charts(wanted)
+
+    def at(reference: Reference) -> Location:
+        chart = known.get(Reference(reference.registry, reference.repository))
+        found = chart.where if chart is not None else Location(REGISTRY, reference)
+        return replace(found, reference=reference)
+
+    def store(reference: Reference) -> LayoutStore | RegistryStore | ChartStore:
+        return sources.of(at(reference))
+
     made = plan(
-        read_mirror(read_bytes(path, limit=MIRROR_BYTES), file=path, lock=lock),
+        wanted,
         listing=lambda repository: store(repository).tags(),
         target_listing=lambda _: (),
         resolve=lambda reference: store(reference).resolve(reference.name).digest,
@@ -205,7 +222,7 @@ def _picked(path: str, sources: Sources) -> Iterator[Location]:
         raise made.failed[0][1]
     if any(item.source.platforms for item in made.items):
         sources.app.console.warn(f"{path}: all platforms are saved, whatever platforms says")
-    yield from (Location(REGISTRY, item.reference) for item in made.items)
+    yield from (at(item.reference) for item in made.items)
 
 
 def with_contents(
@@ -295,15 +312,25 @@ def _tagged(where: Location) -> Reference:
     return reference
 
 
-def _keys(policies: Iterable[str]) -> Iterator[str]:
-    """The key files that policies name."""
+def _with_keys(path: str, folder: str) -> list[tuple[str, str]]:
+    """A policy and the key files that it names, so that it finds them in `folder` as it does here.
+
+    Those that it names by absolute paths are beside it, and it does not find them there.
+    """
     from ocipack.cli.policies import content  # noqa: PLC0415 - start-up: it loads YAML
     from ocipack.trust.policy.reader import read  # noqa: PLC0415 - as above
 
-    for path in policies:
-        names: list[str] = []
-        read(content(path), file=path, key=_noting(path, names))
-        yield from (str(Path(path).parent / name) for name in names)
+    names: list[str] = []
+    read(content(path), file=path, key=_noting(path, names))
+    relative = [posixpath.normpath(name) for name in names if not name.startswith("/")]
+    above = max((name.split("/").count("..") for name in relative), default=0)
+    at = posixpath.join(folder, *["policy"] * above)
+    here = os.path.dirname(path)  # noqa: PTH120 - text
+    found = [(f"{at}/{os.path.basename(path)}", path)]  # noqa: PTH119 - text
+    for name in names:
+        there = posixpath.basename(name) if name.startswith("/") else name
+        found.append((posixpath.normpath(f"{at}/{there}"), os.path.join(here, name)))  # noqa: PTH118 - text
+    return found
 
 
 def _noting(path: str, names: list[str]) -> Callable[[str], PublicKey]:

@@ -37,9 +37,14 @@ class Pair:
 
 
 def pairs(items: Iterable[Item]) -> list[Pair]:
-    """A pair for each repository of `items`, sorted. Misuse if one goes to two places."""
+    """A pair for each repository of `items`, sorted. Misuse if one goes to two places.
+
+    Charts from classic repositories are in none: no registry was ever asked for them.
+    """
     found: dict[str, Pair] = {}
     for item in items:
+        if item.source.repository is not None:
+            continue
         pair = Pair(item.source.bare, item.target, item.name != item.tag)
         known = found.setdefault(str(pair.source), pair)
         if known.flat and not pair.flat:

@@ -10,6 +10,7 @@ from ocipack.errors import Misuse
 from ocipack.mirror.pattern import Pattern
 from ocipack.mirror.versions import Range
 from ocipack.oci.digest import Digest
+from ocipack.oci.location import Location
 from ocipack.oci.reference import TAG, Reference
 
 Sort = Literal["semver", "numeric", "alphabetical"]
@@ -74,6 +75,8 @@ class Source:
     made of the digest. Otherwise `tags` are taken as they are, `selection` picks from a listing,
     and `include` comes with what it picked. `to` is the repository at the target, if the file says
     it for this source; `recorded` are referrers that a lock saw. `place` is where the file says it.
+    `repository` is the classic Helm repository that a chart is in, if it is in none of registries;
+    `reference` is then what it is called among them.
     """
 
     kind: str
@@ -91,6 +94,7 @@ class Source:
     locked: bool = False
     recorded: frozenset[Digest] = frozenset()
     place: str = ""
+    repository: Location | None = None
 
     def __post_init__(self) -> None:
         for tag in (*self.tags, *self.include):

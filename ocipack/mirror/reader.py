@@ -34,6 +34,7 @@ from ocipack.mirror.model import (
 )
 from ocipack.mirror.pattern import Pattern
 from ocipack.mirror.versions import Range
+from ocipack.oci.location import Location
 from ocipack.oci.reference import Reference
 
 KIND: Final = "Mirror"
@@ -120,24 +121,40 @@ def _sources(reader: Reader, node: Node, lock: FindLock) -> Iterator[Source]:
     if isinstance(node, Mapping) and node.get("lock") is not None:
         yield from _locked(reader, reader.mapping(node, "a lock", _LOCKED), lock)
         return
-    found = reader.mapping(node, "a source", (*KINDS, *_SOURCE))
+    found = reader.mapping(node, "a source", (*KINDS, "repository", *_SOURCE))
     kinds = [kind for kind in KINDS if found.get(kind) is not None]
     if len(kinds) != 1:
         hint = f"a source is one of {', '.join(KINDS)} and lock"
         reader.refuse(found.place, "the source does not say what it is", hint)
     kind = kinds[0]
     with reader.about(found):
-        text = reader.text(found.get(kind), kind).removeprefix(_SCHEME)
+        reference, repository = _named(reader, found, kind)
         source = Source(
             kind,
-            Reference.parse(text),
+            reference,
             reader.texts(found.get("tags"), "tags", "tag"),
             _selection(reader, found.get("select"), is_chart=kind == "chart"),
             reader.texts(found.get("include"), "include", "tag"),
             _immutable(reader, found),
             place=_at(reader, found),
+            repository=repository,
         )
         yield _how(reader, found, source)
+
+
+def _named(reader: Reader, found: Mapping, kind: str) -> tuple[Reference, Location | None]:
+    """What a source is called, and where it is if that is a classic Helm repository."""
+    text, node = reader.text(found.get(kind), kind), found.get("repository")
+    if node is None:
+        return Reference.parse(text.removeprefix(_SCHEME)), None
+    address = reader.text(node, "repository")
+    if kind != "chart" or not address.startswith(("https://", "http://")):
+        hint = "write https://…; a chart in a registry is chart: oci://…, without repository"
+        reader.refuse(node.place, "repository is the address of a classic Helm repository", hint)
+    if "/" in text:
+        reader.refuse(found.place, "chart is its name alone, where repository says the rest")
+    where = Location.parse(f"helm+{address.rstrip('/')}/{text}", cwd="/")
+    return where.reference, where
 
 
 def _immutable(reader: Reader, found: Mapping) -> Pattern | None:

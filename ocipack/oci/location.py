@@ -1,4 +1,7 @@
-"""Places as the command line names them: `oci://…` for a registry, `ocidir://…` for a layout."""
+"""Places as the command line names them: `oci://…` for a registry, `ocidir://…` for a layout.
+
+A chart of a classic Helm repository, which can only be read, is `helm+https://…/NAME:VERSION`.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,16 @@ from ocipack.oci.reference import TAG, Reference
 
 REGISTRY = "oci"
 LAYOUT = "ocidir"
+CHARTS = ("helm+https", "helm+http")
 
 _TAIL = re.compile(
     rf"(?P<path>.*?)(?::(?P<tag>{TAG.pattern}))?(?:@(?P<digest>sha\d+:[0-9a-f]+))?", re.DOTALL
 )
 _FOREIGN = r"[^a-z0-9]+"
+_CHART = re.compile(
+    r"(?P<path>[\x21-\x7e]+)/(?P<name>[^/:@\s]+)(?::(?P<version>[^/:@\s]+))?"
+    r"(?:@(?P<digest>sha\d+:[0-9a-f]+))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,10 @@ class Location:
     holds one repository. A layout has no name of its own, so signatures call it
     `localhost/<name of the directory>`, in lower case and with `-` for whatever a repository
     name cannot hold.
+
+    `helm+https://host[:port][/path]/name[:version][@digest]` is a chart of the classic repository
+    at `https://host[:port][/path]`. The reference is then what it is called where names are those
+    of registries, with a `_` for each `+` of the version, and `path` all of the address.
     """
 
     scheme: str
@@ -37,13 +49,16 @@ class Location:
 
     @classmethod
     def parse(cls, text: str, *, cwd: str) -> Self:
-        """Read a place; a layout's path is taken relative to `cwd`. Misuse if it is neither."""
+        """Read a place; a layout's path is taken relative to `cwd`. Misuse if it is none."""
         scheme, separator, rest = text.partition("://")
+        if scheme in CHARTS:
+            return cls._chart(scheme, rest)
         if not separator or scheme not in (REGISTRY, LAYOUT):
             raise Misuse(
                 f"not a place: {text[:300]!r}",
                 hint="write oci://registry/repository[:tag][@digest] for a registry, or "
-                "ocidir://path[:tag][@digest] for an OCI layout (a directory or a .tar file)",
+                "ocidir://path[:tag][@digest] for an OCI layout (a directory or a .tar file); "
+                "helm+https://host/path/NAME:VERSION is a chart to read",
             )
         if scheme == REGISTRY:
             return cls(scheme, Reference.parse(rest))
@@ -57,6 +72,37 @@ class Location:
         )
         return cls(scheme, Reference("localhost", name or "layout", match["tag"], digest), path)
 
+    @classmethod
+    def _chart(cls, scheme: str, rest: str) -> Self:
+        match = _CHART.fullmatch(rest)
+        if match is None or "?" in rest or "#" in rest or "@" in match["path"]:
+            raise Misuse(
+                f"not a chart: {scheme}://{rest.rpartition('@')[2].partition('?')[0][:300]}",
+                hint="write helm+https://host/path/NAME:VERSION, without user and query",
+            )
+        host, *parts = match["path"].lower().split("/")
+        if "." not in host and ":" not in host and host != "localhost":
+            host += ":443" if scheme == CHARTS[0] else ":80"
+        names = (_part(part) for part in (*parts, match["name"].lower()))
+        reference = Reference(
+            host,
+            "/".join(name for name in names if name),
+            match["version"].replace("+", "_") if match["version"] else None,
+            Digest.parse(match["digest"]) if match["digest"] else None,
+        )
+        return cls(scheme, reference, f"{match['path'].rstrip('/')}/{match['name']}")
+
+    @property
+    def is_chart(self) -> bool:
+        """Whether this is a chart of a classic Helm repository, which is only read."""
+        return self.scheme in CHARTS
+
+    @property
+    def chart(self) -> tuple[str, str]:
+        """The address of the classic repository, and the name of the chart in it."""
+        above, _, name = self.path.rpartition("/")
+        return f"{self.scheme.removeprefix('helm+')}://{above}", name
+
     @property
     def is_layout(self) -> bool:
         """Whether this is an OCI layout rather than a registry."""
@@ -67,6 +113,8 @@ class Location:
 
         For a layout that is a directory in a directory. Misuse if this is a file, which holds one.
         """
+        if self.is_chart:
+            raise Misuse(f"{self}: nothing is below a chart")
         if not self.is_layout:
             inner = f"{self.reference.repository}/{name}"
             return replace(self, reference=replace(self.reference, repository=inner))
@@ -93,3 +141,13 @@ class Location:
         tag = f":{self.reference.tag}" if self.reference.tag is not None else ""
         digest = f"@{self.reference.digest}" if self.reference.digest is not None else ""
         return f"{self.bare}{tag}{digest}"
+
+
+def _part(text: str) -> str:
+    """A part of an address as a part of a repository's name; empty if nothing of it can be one."""
+
+    def joint(match: re.Match[str]) -> str:
+        found = match[0]
+        return found if found in (".", "_", "__") or found == "-" * len(found) else "-"
+
+    return re.sub(_FOREIGN, joint, text).strip("-._")

@@ -188,7 +188,12 @@ REFUSED: list[tuple[str, str, bool]] = [
     (one("image: 'ghcr.io/a:v1', attached: false, requireSignatures: true"), "leaves", False),
     (one("lock: x, tags: [a]"), "unknown field 'tags'", True),
     (one("lock: x, kinds: [chart]"), "kinds are image and artifact", True),
-    (one("chart: app, repository: 'https://charts.example'"), "unknown field 'repository'", True),
+    (one("chart: app, repository: 'https://charts.example'"), "nothing says which tags", False),
+    (one("chart: 'app:1', repository: 'oci://charts.example'"), "address of a classic", True),
+    (one("image: 'ghcr.io/a:v1', repository: 'https://charts.example'"), "address of a", True),
+    (one("chart: 'a.b/app:1', repository: 'https://charts.example'"), "its name alone", True),
+    (one("chart: 'app:1', repository: 'https://u:p@charts.example'"), "not a chart", True),
+    (one("chart: 'app:1', repository: 'https://charts.example?token=x'"), "not a chart", True),
     ("to: m.example\nsources: [{image: 'ghcr.io/a:v1'}]\n", "no place in a registry", True),
     ("to: oci://m.example/a:v1\nsources: [{image: 'ghcr.io/a:v1'}]\n", "not the beginning", False),
     ("relocate: {form: round}\nsources: [{image: 'ghcr.io/a:v1'}]\n", "one of full", True),
@@ -212,6 +217,23 @@ def test_what_is_refused_says_where_and_why(body: str, why: str, schema_sees: bo
     with pytest.raises(Misuse, match=rf"^mirror\.yaml:\d+:\d+: (.|\n)*{why}"):
         mirror(body)
     assert schema_takes(body) is not schema_sees
+
+
+def test_a_chart_in_a_classic_repository_says_where_that_is() -> None:
+    body = (
+        "to: oci://m.example\nsources:\n"
+        "- {chart: shop, repository: 'https://charts.example/stable/', select: {semver: '^1'}}\n"
+        f"- {{chart: 'shop:1.2.0+b@sha256:{HEX}', repository: 'https://charts.example/stable'}}\n"
+    )
+
+    first, second = mirror(body).sources
+
+    assert schema_takes(body)
+    assert str(first.reference) == "charts.example/stable/shop"
+    assert str(first.repository) == "helm+https://charts.example/stable/shop"
+    assert first.selection is not None
+    assert first.selection.sort == "semver"
+    assert str(second.reference) == f"charts.example/stable/shop:1.2.0_b@sha256:{HEX}"
 
 
 def test_a_near_miss_is_named() -> None:

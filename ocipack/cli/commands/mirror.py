@@ -14,7 +14,7 @@ from ocipack.cli.console import plain, plural, size
 from ocipack.cli.mapping import PIN, Writing, write
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.projects import confine, project_option
-from ocipack.cli.repositories import Repositories
+from ocipack.cli.repositories import Repositories, charts
 from ocipack.cli.trusted import Trust, from_files, proof_options
 from ocipack.copy import Transfers
 from ocipack.errors import Misuse, OcipackError, Rejected, StoreError
@@ -100,7 +100,7 @@ def mirror(
             hint="write it in a run for all: where everything is there, it costs little",
         )
     with Transfers(jobs) as transfers:
-        places = Repositories(app, transfers)
+        places = Repositories(app, transfers, charts(wanted))
         made = _planned(app, wanted, places, part)
         _mapped(maps, pairs(made.items) if maps else [], places)  # refused before anything moves
         run = Mirroring(transfers, places, How(prove, everything=trust.given, **how))

@@ -19,8 +19,8 @@ class Registries:
     def __init__(
         self, transport: Transport | None = None, credentials: Credentials | None = None
     ) -> None:
-        self.transport = self._transport = transport or Transport()
-        self.credentials = self._credentials = credentials or Credentials()
+        self.transport = transport or Transport()
+        self.credentials = credentials or Credentials()
         self._lock = threading.Lock()
         self._clients: dict[str, Client] = {}
         self._reach: dict[str, Reach] = {}
@@ -30,7 +30,7 @@ class Registries:
         key = registry.lower()
         with self._lock:
             if key not in self._clients:
-                self._clients[key] = Client(self._transport, self._credentials, key)
+                self._clients[key] = Client(self.transport, self.credentials, key)
             return self._clients[key]
 
     def store(
@@ -42,10 +42,10 @@ class Registries:
         """
         client, name = self.client(reference.registry), reference.repository
         at = Repository(client, name, PUSH if writes else PULL)
-        mirrors = () if writes else self._transport.settings.host(client.registry).mirrors
+        mirrors = () if writes else self.transport.settings.host(client.registry).mirrors
         if not mirrors:
             return RegistryStore(at, prefetch=prefetch)
-        self._transport.admit(client.base)  # a mirror is asked in the place of one that may be
+        self.transport.admit(client.base)  # a mirror is asked in the place of one that may be
         copies = [self._copy(mirror, name, prefetch=prefetch) for mirror in mirrors]
         with self._lock:
             reach = self._reach.setdefault(client.registry, Reach())
