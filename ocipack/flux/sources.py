@@ -76,10 +76,17 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An object that another one fetches from: its kind and name; what it is lies with it."""
+    """An object that another one fetches from, by what identifies it; what it is lies with it."""
 
     kind: str
+    namespace: str
     name: str
+
+    @classmethod
+    def to(cls, reference: Any, value: Mapping[str, Any]) -> Self:
+        """What a `reference` in the object `value` leads to: in its namespace, unless it says."""
+        namespace = _text(reference, "namespace") or _text(_get(value, "metadata"), "namespace")
+        return cls(_text(reference, "kind"), namespace, _text(reference, "name"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +121,9 @@ def links(group: str, kind: str, value: Mapping[str, Any]) -> Iterator[Link]:
     """The source objects that `value` leans on."""
     paths = _LINKS.get((group, kind), ())
     for path in paths:
-        said = _get(value, *path)
-        name, source = _text(said, "name"), _text(said, "kind")
-        if name and source:
-            yield Link(source, name)
+        link = Link.to(_get(value, *path), value)
+        if link.kind and link.name:
+            yield link
 
 
 def _oci(value: Mapping[str, Any]) -> Iterator[Fetch]:
@@ -180,19 +186,19 @@ def _bucket(value: Mapping[str, Any]) -> Iterator[Fetch]:
 
 
 def _helm_chart(value: Mapping[str, Any]) -> Iterator[Fetch]:
-    yield _chart(_get(value, "spec"), ("spec",))
+    yield _chart(value, ("spec",))
 
 
 def _helm_release(value: Mapping[str, Any]) -> Iterator[Fetch]:
-    spec = _get(value, "spec", "chart", "spec")
-    if isinstance(spec, Mapping):
-        yield _chart(spec, ("spec", "chart", "spec"))
+    path = ("spec", "chart", "spec")
+    if isinstance(_get(value, *path), Mapping):
+        yield _chart(value, path)
 
 
-def _chart(spec: Any, path: Path) -> Fetch:
+def _chart(value: Mapping[str, Any], path: Path) -> Fetch:
+    spec = _get(value, *path)
     name, version = _text(spec, "chart"), _text(spec, "version")
-    source = _get(spec, "sourceRef")
-    link = Link(_text(source, "kind"), _text(source, "name"))
+    link = Link.to(_get(spec, "sourceRef"), value)
     own = link.kind in ("GitRepository", "Bucket")  # it is a path there, and pinned with it
     text = f"chart {name}" if own else f"chart {name} {version or '*'}"
     exact = _VERSION.fullmatch(version) is not None

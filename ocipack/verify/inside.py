@@ -293,7 +293,8 @@ class _Search:
             text = path if isinstance(path, str) else ""
             self._paths.append((text, links[0] if links else None, who))
         for fetch in sources.fetches(group, kind, value):
-            self._sources.setdefault(Link(kind, resource.name), set()).add(str(fetch.address))
+            link = Link(kind, resource.namespace, resource.name)
+            self._sources.setdefault(link, set()).add(str(fetch.address))
 
     def _wanted(self) -> Iterator[tuple[str, str]]:
         """Directories of this tree that Flux builds, and the object that says so."""

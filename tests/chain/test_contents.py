@@ -149,6 +149,9 @@ def repository(url: str, name: str = "flux-system") -> str:
     )
 
 
+DECOY = repository("oci://a.example/x").replace("namespace: flux-system", "namespace: decoys")
+
+
 def followed() -> str:
     return repository("oci://ghcr.io/x").replace(f"digest: '{DIGEST}'", "tag: dev")
 
@@ -169,6 +172,8 @@ def followed() -> str:
         ),
         ({"clusters/k.yaml": flux("./base"), "o.yaml": repository("oci://a.example/x")}, 0),
         ({"clusters/k.yaml": flux("./base"), "o.yaml": repository("oci://localhost/site")}, NO),
+        # one of that name in another namespace is another source
+        ({"clusters/k.yaml": flux("./base"), "o.yaml": DECOY}, NO),
     ],
 )
 def test_what_flux_builds_of_it_counts(

@@ -248,13 +248,18 @@ def test_several_sources_of_applications() -> None:
 
 
 def test_what_leans_on_a_source() -> None:
+    repository = {"kind": "HelmRepository", "name": "stable", "namespace": "charts"}
     release = {
+        "metadata": {"name": "r", "namespace": "apps"},
         "spec": {
-            "chart": {"spec": {"sourceRef": {"kind": "HelmRepository", "name": "stable"}}},
+            "chart": {"spec": {"sourceRef": repository}},
             "chartRef": {"kind": "OCIRepository", "name": "app"},
-        }
+        },
     }
     found = set(links("helm.toolkit.fluxcd.io", "HelmRelease", release))
-    assert found == {Link("HelmRepository", "stable"), Link("OCIRepository", "app")}
+    assert found == {
+        Link("HelmRepository", "charts", "stable"),
+        Link("OCIRepository", "apps", "app"),
+    }
     assert not list(links("", "ConfigMap", release))
     assert not list(fetches("", "ConfigMap", release))
