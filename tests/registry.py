@@ -38,6 +38,7 @@ MANIFESTS = {
 
 
 _ALGORITHMS = {"sha256", "sha512"}
+_CUTS = {"cut", "deaf", "forget"}
 
 
 @dataclass
@@ -60,6 +61,7 @@ class Fault:
         stream    as gzip, without saying how long it is
         cut       the connection is reset after `after` bytes of the request's body, which are kept
         deaf      as cut, with silence instead of a reset
+        forget    as cut, and the upload is forgotten
 
     The first `skip` such requests are spared, and so are those after `times` more.
     """
@@ -243,7 +245,7 @@ class Registry:
                     return Reply(500), "reset"
                 return _error(switches.fail_status, "UNKNOWN", "told to fail"), ""
             for fault in switches.faults:
-                if fault.act not in {"cut", "deaf"} and fault.hits(seen.line):
+                if fault.act not in _CUTS and fault.hits(seen.line):
                     if fault.status:
                         return Reply(fault.status, dict(fault.headers), fault.body), fault.act
                     if fault.act in {"reset", "silence"}:
@@ -575,16 +577,18 @@ class Registry:
     def cuts(self, line: str) -> Fault | None:
         """Say whether a request's body is not taken to its end."""
         with self.lock:
-            faults = (fault for fault in self.switches.faults if fault.act in {"cut", "deaf"})
+            faults = (fault for fault in self.switches.faults if fault.act in _CUTS)
             return next((fault for fault in faults if fault.hits(line)), None)
 
-    def keep(self, seen: Seen, piece: bytes) -> None:
+    def keep(self, seen: Seen, piece: bytes, *, lost: bool = False) -> None:
         """Keep what came of a body, as registries do that write while they read."""
         with self.lock:
             self.requests.append(seen)
             key = urlsplit(seen.target).path.rpartition("/")[2]
             if key in self.uploads:
                 self.uploads[key] += piece
+            if lost:
+                self.uploads.pop(key, None)
 
     # listings
 
@@ -696,7 +700,7 @@ class _Handler(BaseHTTPRequestHandler):
         seen = Seen(self.command, self.path, headers)
         fault = registry.cuts(seen.line)
         if fault is not None:
-            registry.keep(seen, self.rfile.read(fault.after))
+            registry.keep(seen, self.rfile.read(fault.after), lost=fault.act == "forget")
             if fault.act == "deaf":
                 registry.ended.wait(30)
             self._reset()

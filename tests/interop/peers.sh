@@ -9,7 +9,8 @@
 #
 # kube-apiserver, source-controller and kustomize-controller, which tests/interop/real_flux.py runs,
 # are built only by name: they take another 20 minutes. So is policy-tester, of sigstore's
-# policy-controller, which tests/interop/test_policy_tester.py asks: 3 minutes.
+# policy-controller, which tests/interop/test_policy_tester.py asks: 3 minutes; and conformance, the
+# suite of the distribution specification, which comes from its repository by git.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=${OCIPACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/ocipack-peers}
@@ -30,6 +31,7 @@ origin() {
     kube-apiserver) echo k8s.io/kubernetes@v1.36.3 ;;
     source-controller | kustomize-controller) echo "github.com/fluxcd/$1@v1.9.3" ;;
     policy-tester) echo github.com/sigstore/policy-controller@v0.13.0 ;;
+    conformance) echo https://github.com/opencontainers/distribution-spec@967efdc079b91785ad18c77cc4f8991a47feefbf ;;
     *) echo "peers.sh: no such peer: $1" >&2; return 2 ;;
   esac
 }
@@ -77,8 +79,17 @@ build_tester() {
   (cd "$source" && go build -mod=mod -buildvcs=false -ldflags='-s -w' -o "$work/bin/" ./cmd/tester)
 }
 
+# No release of that module can be had from a proxy of modules.
+build_conformance() {
+  git init -q "$work/spec"
+  git -C "$work/spec" fetch -q --depth 1 "${1%@*}" "${1##*@}"
+  git -C "$work/spec" -c advice.detachedHead=false checkout -q FETCH_HEAD
+  (cd "$work/spec/conformance" && go build -ldflags='-s -w' -o "$work/bin/conformance" .)
+}
+
 build() {
   case $1 in
+    conformance) build_conformance "$2" ;;
     policy-tester) build_tester "$2" ;;
     flux) build_flux "$2" ;;
     kube-apiserver) build_main k8s.io/kubernetes/cmd/kube-apiserver "$2" "v0.${2##*@v1.}" ;;

@@ -372,7 +372,76 @@ def test_where_an_upload_cannot_go_on_it_is_made_anew(
     server.switches.faults = [cut(2 * MIB)]
     opened(server).push(target, origin)
     assert there(server, target)
-    assert sent(server)[-1] == ("PUT", "4194304")
+    assert len(server.received) == 1
+    assert sent(server)[-2:] in (
+        [sent(server)[-2], ("PUT", "4194304")],
+        [("PATCH", "4194304"), ("PUT", "0")],
+    )
+
+
+def test_an_upload_that_was_thrown_away_when_it_was_cut_is_streamed_from_then_on(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    """What came of a PUT may be lost where what comes by PATCH is kept."""
+    target = put(origin, DATA, LAYER)
+    server.switches.faults = [Fault("^PUT .*uploads", act="forget", times=1), cut(MIB, "^PATCH")]
+    opened(server).push(target, origin)
+    assert there(server, target)
+    assert sent(server) == [
+        ("PUT", "4194304"),
+        ("PATCH", "4194304"),
+        ("PATCH", "1048576-4194303"),
+        ("PUT", "0"),
+    ]
+
+
+@pytest.fixture
+def big(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make 4 MiB big."""
+    monkeypatch.setattr("ocipack.stores.registry.upload.STREAMED", 2 * MIB)
+
+
+@pytest.mark.usefixtures("big")
+def test_what_is_big_is_streamed_so_that_a_cut_costs_little(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    target, small = put(origin, DATA, LAYER), put(origin, DATA[:MIB], LAYER)
+    server.switches.faults = [cut(3 * MIB, "^PATCH")]
+    store = opened(server)
+    store.push(target, origin)
+    store.push(small, origin)
+    assert there(server, target)
+    assert sent(server) == [
+        ("PATCH", "4194304"),
+        ("PATCH", "3145728-4194303"),
+        ("PUT", "0"),
+        ("PUT", "1048576"),
+    ]
+
+
+@pytest.mark.usefixtures("big")
+@pytest.mark.parametrize("status", [400, 403, 405, 501])
+def test_a_registry_that_takes_no_stream_is_sent_the_whole(
+    server: Registry, opened: Open, origin: MemoryStore, status: int
+) -> None:
+    server.switches.faults = [Fault("^PATCH", status)]
+    store = opened(server)
+    for data in (DATA, DATA[::-1]):
+        target = put(origin, data, LAYER)
+        store.push(target, origin)
+        assert server.blobs[str(target.digest)] == data
+    assert len(server.lines("^PATCH")) == 1, "which is found out once"
+
+
+@pytest.mark.usefixtures("big")
+def test_a_stream_that_is_too_long_goes_in_pieces(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    server.switches.body_max = MIB
+    target = put(origin, DATA, LAYER)
+    opened(server).push(target, origin)
+    assert there(server, target)
+    assert max(server.chunks.values(), key=len) == [MIB // 2] * 8
 
 
 def test_an_upload_that_was_damaged_on_its_way_is_made_anew(

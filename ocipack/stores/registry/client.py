@@ -33,6 +33,7 @@ class Features:
     referrers: bool | None = None
     self_mount: bool = True
     misses: int = 0
+    streams: bool = True
 
 
 @dataclass(slots=True)

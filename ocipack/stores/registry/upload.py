@@ -7,7 +7,9 @@ and a POST.
 
 An upload that is cut goes on where the registry says that it was cut, by PATCH; one that is too
 long for a proxy on the way is sent in pieces. Neither is trusted: the registry hashes the whole at
-the end, and what it then refuses is sent anew, once, in one body.
+the end, and what it then refuses is sent anew, once, in one body. Only what comes by PATCH can be
+expected to be kept: so what is big, and what was cut once, is streamed in one from the beginning,
+as docker does, for one request more. (distribution keeps nothing of a request that is cut.)
 """
 
 from __future__ import annotations
@@ -34,6 +36,9 @@ PIECES = (4 * 1024 * 1024, 512 * 1024)
 
 RESUMED = 1024 * 1024
 """Bytes up to which asking how far an upload came costs more than sending it again."""
+
+STREAMED = 64 * 1024 * 1024
+"""Bytes from which on another request costs less than losing all of it once would."""
 
 _MOST = 64 * 1024 * 1024
 _NOTHING: Mapping[str, str] = {}
@@ -76,6 +81,7 @@ class _Sending:
         self._continued = False
         self._misfits = 0
         self._resumes = target.size > RESUMED
+        self._streams = target.size >= STREAMED and at.client.features.streams
         self._piece = 0
         self._least = 0
         self.held = 0
@@ -84,9 +90,7 @@ class _Sending:
         """Bring the blob there; what is raised as Transient may be tried again."""
         while True:
             if self._where is None or not self._found():
-                done = self._opened_once and self._arrived()
-                self._where, self.held, self._continued = None if done else self._open(), 0, False
-                self._opened_once = True
+                self._begin()
             if self._where is None:
                 return
             try:
@@ -99,6 +103,14 @@ class _Sending:
                 raise
             else:
                 return
+
+    def _begin(self) -> None:
+        """Open an upload, perhaps not for the first time; nothing is open when all is there."""
+        again = self._opened_once
+        self._where = None if again and self._arrived() else self._open()
+        self.held, self._continued, self._opened_once = 0, False, True
+        if again:
+            self._streams = self._resumes and self._at.client.features.streams
 
     def _open(self) -> Url | None:
         """Open an upload; None when the blob was mounted instead."""
@@ -168,7 +180,7 @@ class _Sending:
         return 0 <= self.held <= self._target.size
 
     def _send(self, where: Url) -> None:
-        whole = not (self.held or self._piece)
+        whole = not (self.held or self._piece or self._streams)
         where = where if whole else self._send_pieces(where)
         size = self._target.size if whole else 0
         body: Body = (lambda: _content(self._target, self._source)) if whole else b""
@@ -181,7 +193,8 @@ class _Sending:
     def _send_pieces(self, where: Url) -> Url:
         """Send what is missing, in one piece or in many; where the upload ends."""
         for body, size in self._pieces():
-            place = {"Content-Range": f"{self.held}-{self.held + size - 1}"}
+            streamed = not (self.held or self._piece)
+            place = {} if streamed else {"Content-Range": f"{self.held}-{self.held + size - 1}"}
             answer = self._ask("PATCH", where, body, size, place)
             if answer.status not in _TAKEN:
                 raise self._refusal(answer, size)
@@ -221,19 +234,21 @@ class _Sending:
         """What a refused part means: another way, another try, or the end."""
         refusal = self._at.refused(answer)
         error = refusal.error(self._at.log_in().tried)
-        if refusal.status == _LOST:  # a restart, or another instance behind the same name
-            self._where = None
-            return Transient(str(error))
         if refusal.status == TOO_BIG and (smaller := [n for n in PIECES if n < size]):
             self._piece = smaller[0]
             return _Otherwise()
-        if isinstance(error, Transient):
-            return error
+        if refusal.status == _LOST:  # a restart, or another instance behind the same name
+            self._where = None
+            return Transient(str(error))
         if refusal.status == _OUT_OF_ORDER and self._resumes and self._misfits < _MISFITS:
             self._misfits += 1
             return Transient(str(error))  # it was still writing; the next try asks how far it is
-        if self._continued:  # not as it said that it would: anew, and in no parts that it has
-            self._resumes = False
+        if not isinstance(error, Transient) and (self._continued or self._streams):
+            if self._continued:  # not as it said that it would: anew, in no parts that it has
+                self._resumes = False
+            else:  # a registry without PATCH
+                self._at.client.features.streams = self._opened_once = False
+            self._streams = False
             return _Otherwise()
         return error
 
