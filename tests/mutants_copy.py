@@ -17,9 +17,11 @@ FAULTS: list[tuple[str, str, str]] = [
     (COPY + "survey.py", "fresh = self._walk.meets(part.target, depth)", "fresh = True"),
     (COPY + "survey.py", "if len(self._attached) > ATTACHED:", "if False:"),
     (COPY + "survey.py", "if len(listed) > ATTACHED:", "if False:"),
+    (COPY + "survey.py", "if self._listed > LISTED:", "if False:"),
+    (COPY + "survey.py", "self._gone.add(part.target.digest)", "pass"),
     (COPY + "survey.py", "self._walk.holds(target.size)", "pass"),
     (COPY + "survey.py", "elif child.is_manifest or not here:", "elif not here:"),
-    (COPY + "survey.py", "if not (linked and self._exists(target)):", "if not linked:"),
+    (COPY + "survey.py", "if not (linked and self._exists(part.target)):", "if not linked:"),
     (COPY + "survey.py", "linked = self._stands(name, target) if", "linked = False and"),
     (COPY + "survey.py", "return _layers(theirs) <= _layers(ours)", "return True"),
     (

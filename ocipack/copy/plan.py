@@ -108,9 +108,9 @@ class Plan:
     With `attached`, what is attached to each manifest belongs to it too. `parts` holds each once
     for every place where it is attached, sorted by kind and digest; below a manifest that the
     destination has, blobs are not listed. `manifests` are those that were read, `present` those
-    that the destination has, `left_out` the entries of indexes that are not wanted, and
-    `standing` what digest tags name at the destination (None: nothing), for those that had to be
-    asked for.
+    that the destination has, `left_out` the entries of indexes that are not wanted, `gone`
+    referrers that the source lists and does not have, and `standing` what digest tags name at the
+    destination (None: nothing), for those that had to be asked for.
     """
 
     source: Source
@@ -120,6 +120,7 @@ class Plan:
     manifests: Mapping[Descriptor, Manifest] = field(default_factory=dict, hash=False)
     present: frozenset[Digest] = frozenset()
     left_out: frozenset[Digest] = frozenset()
+    gone: frozenset[Digest] = frozenset()
     standing: Mapping[str, Digest | None] = field(default_factory=dict, hash=False)
 
     @property

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 ATTACHED = 1000
 """Manifests that one copy carries along because they are attached to what it moves."""
 
-_LISTED = 10_000
-"""Referrers of one subject that are looked at in the destination's listing."""
+LISTED = 10_000
+"""Entries in lists of referrers that are looked at for one copy, of all its manifests together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,10 @@ class Survey:
     1. everything together is one closure with the limits of `oci.closure.Walk`, which meets
        nothing twice: a tag that leads back to its own subject, or an index that holds what it
        refers to, ends there;
-    2. at most ATTACHED manifests are attached, and no more are listed for one subject;
+    2. at most ATTACHED manifests are attached, no more are listed for one subject, and at most
+       LISTED for all;
     3. a listing is hearsay: a referrer is one if its manifest, read and hashed, names the subject;
+       one that the source does not have is `gone`, since lists outlive what they list;
     4. what the destination has is not read again, nor anything below it; but where attachments
        are wanted, indexes are read and their entries asked for one by one, since registries exist
        that take an index without its children;
@@ -74,6 +76,8 @@ class Survey:
         self._walk = Walk(root)
         self._lock = threading.Lock()
         self._attached: set[Digest] = set()
+        self._listed = 0
+        self._gone: set[Digest] = set()
         self._here: dict[Digest, bool] = {}
         self._parts: list[tuple[Part, bool]] = []
         self._manifests: dict[Descriptor, Manifest] = {}
@@ -99,6 +103,7 @@ class Survey:
             {target: found for target, found in self._manifests.items() if target in taken},
             frozenset(digest for digest, here in self._here.items() if here),
             frozenset(self._left_out),
+            frozenset(self._gone),
             self._standing,
         )
 
@@ -167,21 +172,28 @@ class Survey:
             raise Rejected(f"{node.digest}: more than {ATTACHED} referrers are listed for it")
         if not listed:
             return
+        with self._lock:
+            self._listed += len(listed)
+            if self._listed > LISTED:  # (2)
+                raise Rejected(f"{self._root.digest}: more than {LISTED} referrers are listed")
         there: set[Digest] = set()
         if self._exists(node):
-            there = {one.digest for one in islice(self._dest.referrers(node), _LISTED)}
+            there = {one.digest for one in islice(self._dest.referrers(node), LISTED)}
         for entry in listed:
-            self._job.start(self._referrer, node, entry, entry.digest in there)
+            part = Part(entry.plain, attached_kind(entry), subject=node)
+            self._job.start(self._referrer, part, node, entry.digest in there)
 
-    def _referrer(self, node: Descriptor, entry: Descriptor, linked: bool) -> None:  # noqa: FBT001 - called by the job
-        target = entry.plain
-        if not (linked and self._exists(target)):
-            found = self._read(target)
+    def _referrer(self, part: Part, node: Descriptor, linked: bool) -> None:  # noqa: FBT001 - called by the job
+        if not (linked and self._exists(part.target)):
+            try:
+                found = self._read(part.target)
+            except NotFound:
+                self._gone.add(part.target.digest)  # (3)
+                return
             if found.subject is None or found.subject.digest != node.digest:  # (3)
                 return
-            entry = found.referrer
-        self._count(target)
-        part = Part(target, attached_kind(entry), subject=node)
+            part = replace(part, kind=attached_kind(found.referrer))
+        self._count(part.target)
         self._meet(part, 0, tree=False, linked=linked)
 
     def _digest_tag(self, node: Descriptor, suffix: str) -> None:

@@ -130,6 +130,31 @@ def test_what_is_listed_and_gone_is_brought_again() -> None:
         assert len(list(opened(old).referrers(images[0]))) == 1
 
 
+def test_what_the_source_lists_and_does_not_have_is_said_to_be_gone() -> None:
+    origin, dest = MemoryStore(), MemoryStore()
+    root, images = site(origin)
+    (referrer,) = origin.referrers(images[0])
+    with Registry(Switches(referrers=False, name_unknown=False)) as old, Transfers() as run:
+        moved(origin, opened(old), root)
+        del old.repository("team/app").manifests[str(referrer.digest)]
+        plan = run.plan(opened(old), dest, root, attached=True)
+        assert plan.gone == {referrer.digest}
+        run.deliver(plan, dest)
+        assert list(dest.referrers(images[0])) == []
+        assert len(list(dest.referrers(images[1]))) == 1
+
+
+def test_entries_of_lists_are_limited_for_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert survey.LISTED == 10_000
+    origin = MemoryStore()
+    root, _ = site(origin)  # two lists of one entry
+    monkeypatch.setattr(survey, "LISTED", 2)
+    moved(origin, MemoryStore(), root)
+    monkeypatch.setattr(survey, "LISTED", 1)
+    with pytest.raises(Rejected, match="more than 1 referrers are listed"):
+        moved(origin, MemoryStore(), root)
+
+
 def test_a_warm_copy_writes_nothing_and_sees_what_is_new(server: Registry) -> None:
     origin = MemoryStore()
     root, images = site(origin)

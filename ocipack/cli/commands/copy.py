@@ -84,6 +84,8 @@ def copy(
             wanted = _Wanted(attached, platforms, require_signatures, jobs)
             plan, done = wanted.copied(source, store, target)
             stage.say(_described(done))
+        for digest in sorted(plan.gone):
+            app.console.warn(f"{digest} is listed as attached at {source_place}, and is not there")
         pinned = where.at(target.digest)
         if name is not None:
             proven(app, store, pinned, trust, [name])
