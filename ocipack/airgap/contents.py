@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ocipack.airgap import record
 from ocipack.airgap.closures import closure
 from ocipack.airgap.record import LeftOut, Papers, Record
-from ocipack.airgap.site import BYTES, ENTRIES
-from ocipack.errors import IntegrityError, Rejected
+from ocipack.airgap.site import BYTES, ENTRIES, HELD, is_of_a_digest
+from ocipack.errors import IntegrityError, Misuse, Rejected
 from ocipack.oci import jsontext
 from ocipack.oci.descriptor import INDEX, Descriptor
 from ocipack.oci.digest import Digest
@@ -38,15 +38,13 @@ from ocipack.oci.layout import (
     blob_path,
     fallback_tag,
 )
+from ocipack.oci.store import MANIFEST_LIMIT
 
 if TYPE_CHECKING:
     from ocipack.copy import Plan, Transfers
     from ocipack.oci.reference import Reference
     from ocipack.oci.store import Source
     from ocipack.verify import Exempted, Verified
-
-HELD: Final = 512 * 1024 * 1024
-"""Bytes of all manifests and papers of an archive: they are held in memory until written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +97,17 @@ def gather(
 ) -> Contents:
     """Find everything that belongs to `wanted`; `files` come along, `earlier` is left out.
 
-    Nothing but manifests is fetched. Rejected for an archive that could not be read again,
-    IntegrityError where places contradict each other, and whatever the walk raises.
+    Nothing but manifests is fetched. Rejected for an archive that could not be read again, Misuse
+    for what is only attached to something else, IntegrityError where places contradict each
+    other, and whatever the walk raises.
     """
     found = _Gathered(earlier)
-    for one in wanted:
-        found.add(one, closure(one.source, one.proof.descriptor.plain, transfers))
+
+    def plan(one: Wanted) -> tuple[Wanted, Plan]:
+        return one, closure(one.source, one.proof.descriptor.plain, transfers)
+
+    for one, made in transfers.each(plan, wanted):
+        found.add(one, made)
     return found.contents(files)
 
 
@@ -125,6 +128,11 @@ class _Gathered:
 
     def add(self, one: Wanted, plan: Plan) -> None:
         """Take in an item and everything that belongs to it."""
+        if is_of_a_digest(one.reference.tag or ""):
+            raise Misuse(
+                f"{one.reference}: such a tag says what is attached to a digest",
+                hint="save what it is attached to, and it comes along",
+            )
         self._items[one.reference] = plan.root
         self._plans[one.reference] = plan
         for target, found in plan.manifests.items():
@@ -153,10 +161,11 @@ class _Gathered:
         for digest, content in {**blobs, manifest.descriptor.digest: manifest.raw}.items():
             self._hold(blob_path(digest), content)
         index = _index(entries)
-        if len(entries) > ENTRIES or len(index) > BYTES:
+        said = papers.record.encode()
+        if len(entries) > ENTRIES or len(index) > BYTES or len(said) > record.BYTES:
             raise Rejected(
-                f"{len(entries)} entries in {len(index)} bytes, and at most {ENTRIES} in {BYTES} "
-                "are read again",
+                f"{len(entries)} entries in {len(index)} bytes, and a record of {len(said)}: at "
+                f"most {ENTRIES} in {BYTES}, and {record.BYTES}, are read again",
                 hint="make several archives",
             )
         for path in self._held:
@@ -224,17 +233,16 @@ class _Gathered:
         listings: list[tuple[str, Descriptor]] = []
         for subject, found in self._referrers.items():
             loose |= found
-            listing = [found[digest].to_dict() for digest in sorted(found)]
-            raw = _index(listing)
+            listing = [found[digest] for digest in sorted(found)]
+            raw = _index([target.to_dict() for target in listing])
+            if len(raw) > MANIFEST_LIMIT:  # annotations are for filters; the manifests have them
+                raw = _index([_bare(target) for target in listing])
             self._hold(blob_path(Digest.of(raw)), raw)
             listings.append((fallback_tag(subject), Descriptor.of(INDEX, raw)))
         # without annotations: one of them could give the entry a name
-        bare = [
-            replace(loose[digest].plain, artifact_type=loose[digest].artifact_type)
-            for digest in sorted(loose)
-        ]
+        bare = [_bare(loose[digest]) for digest in sorted(loose)]
         tags = [_entry(target, name) for name, target in sorted(listings, key=lambda one: one[0])]
-        return [*(target.to_dict() for target in bare), *tags]
+        return [*bare, *tags]
 
 
 def _attached(plan: Plan) -> Iterator[Digest]:
@@ -253,6 +261,11 @@ def _attached(plan: Plan) -> Iterator[Digest]:
 def _entry(target: Descriptor, name: str, *, full: bool = False) -> dict[str, Any]:
     annotations = {CONTAINERD_NAME: name, REF_NAME: name} if full else {REF_NAME: name}
     return replace(target.plain, annotations=annotations).to_dict()
+
+
+def _bare(target: Descriptor) -> dict[str, Any]:
+    """A referrer without its annotations."""
+    return replace(target.plain, artifact_type=target.artifact_type).to_dict()
 
 
 def _document(entries: list[dict[str, Any]]) -> dict[str, Any]:

@@ -39,10 +39,15 @@ BYTES: Final = 32 * 1024 * 1024
 ENTRIES: Final = 50_000
 """Entries of it."""
 
-HELD: Final = 256 * 1024 * 1024
-"""Bytes of all manifests of an archive that may be referrers: each is read to see its subject."""
+HELD: Final = 512 * 1024 * 1024
+"""Bytes of all manifests of an archive, and of what came along: they are read into memory."""
 
 _OF_A_DIGEST = re.compile(r"sha(?:256|512)-[0-9a-f]{64,128}(?:\.[a-z]+)?")
+
+
+def is_of_a_digest(tag: str) -> bool:
+    """Whether `tag` is one that says what is attached to a digest."""
+    return _OF_A_DIGEST.fullmatch(tag) is not None
 
 
 class Files(Protocol):
@@ -89,7 +94,9 @@ class Site:
         self.items: tuple[Item, ...] = ()
         self.record: Record | None = None
         self.digest, document = _index(files)
-        self._tags: dict[tuple[str, str], Descriptor] = {}
+        self._tags: dict[str, dict[str, Descriptor]] = {}
+        self._named: dict[tuple[str, str], set[Descriptor]] = {}
+        self._repositories: dict[str, Repository] = {}
         self._referrers: dict[Digest, dict[Digest, Descriptor]] = {}
         self._papers: Manifest | None = None
         self.left_out: Mapping[Digest, LeftOut] = {}
@@ -108,11 +115,6 @@ class Site:
         return self.record.since if self.record is not None else None
 
     @property
-    def repositories(self) -> tuple[str, ...]:
-        """Every repository that has an item, sorted."""
-        return tuple(sorted({item.bare for item in self.items}))
-
-    @property
     def papers(self) -> dict[str, Descriptor]:
         """The files that came along, by path."""
         return record.titles(self._papers) if self._papers is not None else {}
@@ -122,8 +124,8 @@ class Site:
         return read(self.at(""), self.papers[path], limit=record.FILE_BYTES)
 
     def at(self, repository: str) -> Repository:
-        """One repository of the archive (`registry/path`) as a Source."""
-        return Repository(self, repository)
+        """One repository of the archive (`registry/path`) as a Source, always the same."""
+        return self._repositories.setdefault(repository, Repository(self, repository))
 
     def fetch(self, target: Descriptor) -> Iterator[bytes]:
         """Stream a blob or manifest, checked.
@@ -154,15 +156,18 @@ class Site:
         items = {}
         for name, target in named.items():
             repository, tag = _split(name)
-            if _OF_A_DIGEST.fullmatch(tag):
+            if is_of_a_digest(tag):
                 if "." in tag:
-                    self._tags[repository, tag] = target
+                    self._tags.setdefault(repository, {})[tag] = target
                 elif not repository:
                     loose += self._listed(target)
             else:
                 item = self._item(name, target)
                 items[item.reference] = item
         self.items = tuple(sorted(items.values(), key=lambda item: str(item.reference)))
+        for item in self.items:
+            for said in (item.reference.tag, str(item.target.digest)):
+                self._named.setdefault((item.bare, said or ""), set()).add(item.target)
         self._read_referrers(loose)
         if papers is not None:
             self._papers = manifest(self.at(""), papers)
@@ -192,19 +197,26 @@ class Site:
             if held > HELD:
                 raise IntegrityError(f"{self.files.where}: more than {HELD} bytes of referrers")
             found = manifest(self.at(""), target)
-            if found.artifact_type == record.ARTIFACT_TYPE:
+            if found.subject is None and found.artifact_type == record.ARTIFACT_TYPE:
                 raise IntegrityError(f"{self.files.where}: the record has lost its name")
             if found.subject is not None:
                 listed = self._referrers.setdefault(found.subject.digest, {})
                 listed[target.digest] = replace(found.referrer, media_type=target.media_type)
 
-    def tag(self, repository: str, name: str) -> Descriptor | None:
-        """What a digest tag names in `repository`, or in all of them."""
-        return self._tags.get((repository, name)) or self._tags.get(("", name))
+    def named(self, repository: str, name: str) -> Descriptor | None:
+        """What a tag or digest names in `repository`; IntegrityError if that is several things."""
+        found = self._named.get((repository, name), set())
+        if len(found) > 1:
+            raise IntegrityError(f"{repository}:{name} is several things in {self.files.where}")
+        for target in found:
+            return target
+        return self._tags.get(repository, {}).get(name) or self._tags.get("", {}).get(name)
 
     def tags(self, repository: str) -> Iterator[str]:
-        """Every digest tag of `repository`."""
-        return (name for where, name in self._tags if where in ("", repository))
+        """Every tag of `repository`, sorted."""
+        own = {item.reference.tag for item in self.items if item.bare == repository}
+        attached = {*self._tags.get("", {}), *self._tags.get(repository, {})}
+        return iter(sorted({*attached, *(tag for tag in own if tag is not None)}))
 
     def referrers(self, subject: Digest) -> Iterator[Descriptor]:
         """Everything that names `subject` as its subject, by digest."""
@@ -221,18 +233,9 @@ class Repository:
 
     def resolve(self, name: str) -> Descriptor:
         """See Source."""
-        if ":" in name:
-            return self._by_digest(Digest.parse(name))
-        found = {
-            item.target.digest: item.target
-            for item in self.site.items
-            if item.bare == self.name and item.reference.tag == name
-        }
-        if len(found) > 1:
-            raise IntegrityError(f"{self.name}:{name} is several things in this archive")
-        target = next(iter(found.values()), None) or self.site.tag(self.name, name)
+        target = self.site.named(self.name, name)
         if target is None:
-            raise NotFound(f"{self.name}:{name} is not in {self.site.files.where}")
+            raise NotFound(f"{self.name}: there is no {name} in {self.site.files.where}")
         return target
 
     def fetch(self, target: Descriptor) -> Iterator[bytes]:
@@ -245,14 +248,7 @@ class Repository:
 
     def tags(self) -> Iterator[str]:
         """See Listing."""
-        own = (item.reference.tag for item in self.site.items if item.bare == self.name)
-        return iter(sorted({*self.site.tags(self.name), *(tag for tag in own if tag)}))
-
-    def _by_digest(self, digest: Digest) -> Descriptor:
-        for item in self.site.items:
-            if item.target.digest == digest and item.bare == self.name:
-                return item.target
-        raise NotFound(f"{digest} is not named in {self.site.files.where}")
+        return self.site.tags(self.name)
 
 
 def _index(files: Files) -> tuple[Digest, Mapping[str, Any]]:

@@ -92,8 +92,7 @@ def each(
 ) -> list[Proof]:
     """Prove `items`, several at once, and every one of them before any failure is raised.
 
-    What failed is said item by item; the first that could not be found out is raised, else the
-    first refusal.
+    Each that failed is said: a refusal is raised if there is one, else what could not be found out.
     """
 
     def attempt(item: _T) -> Proof | OcipackError:
@@ -118,12 +117,12 @@ def each(
 
 
 def _raise(app: App, errors: list[tuple[str, OcipackError]]) -> None:
-    if len(errors) > 1:
-        for what, error in errors:
+    worst = min((error for _, error in errors), key=lambda error: error.exit_code)
+    for what, error in errors:
+        if error is not worst:
             said = str(error)
             app.console.error(said if what in said else f"{what}: {said}", error.hint)
-    worst = min(errors, key=lambda one: one[1].exit_code)
-    raise worst[1]
+    raise worst
 
 
 def _proven(proofs: Iterable[Proof]) -> str:
@@ -144,11 +143,20 @@ def proven_items(
     return each(app, one, items, lambda whole: str(whole.item.reference))
 
 
-def checked(app: App, files: Archive, site: Site, transfers: Transfers) -> tuple[Whole, ...]:
-    """Read and hash the whole archive; all its items, of which nothing is missing."""
+def checked(
+    app: App, files: Archive, site: Site, transfers: Transfers, *, since: bool
+) -> tuple[Whole, ...]:
+    """Read and hash the whole archive; all its items, of which nothing is missing.
+
+    With `since`, what was left out is read and hashed in the earlier archive.
+    """
     with app.console.stage("check") as stage:
         files.check()
         items = everything(site, transfers)
+        left_out = {target for one in items for target in one.left_out}
+        for target in left_out if since else ():
+            for _ in site.fetch(target):
+                pass
         stage.say(f"{plural(len(site.blobs), 'blob')}, {size(files.size)}")
     return items
 

@@ -410,9 +410,49 @@ def test_a_policy_and_its_keys_come_along(
     assert code == 0, err
     assert ocipack("airgap", "files", "site.tar", "-o", "files")[0] == 0
     found = sorted(str(one) for one in Path("files").rglob("*") if one.is_file())
-    assert found == ["files/root.json", "files/trust/keys/team.pub", "files/trust/policies/p.yaml"]
-    again = ("--policy", "files/trust/policies/p.yaml")
+    assert found == [
+        "files/files/root.json",
+        "files/policies/1/keys/team.pub",
+        "files/policies/1/policy/p.yaml",
+    ]
+    again = ("--policy", "files/policies/1/policy/p.yaml")
     assert ocipack("airgap", "verify", "site.tar", *again)[0] == 0
+
+
+def test_what_comes_along_says_nothing_of_where_it_lay(
+    signed: Far, ocipack: Run, public: str, tmp_path: Path
+) -> None:
+    raw = Path(public).read_bytes()
+    for folder in ("here", "some/where/else"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "cosign.pub").write_bytes(raw)
+        key = ("--key", str(tmp_path / folder / "cosign.pub"))
+        save = ("airgap", "save", *signed.places, "-o", f"{folder}/site.tar", *key)
+        assert ocipack(*save)[0] == 0
+    one, other = (tmp_path / name / "site.tar" for name in ("here", "some/where/else"))
+    assert one.read_bytes() == other.read_bytes()
+    twice = tmp_path / "some/cosign.pub"
+    twice.write_bytes(b"another")
+    save = ("airgap", "save", *signed.places, "-o", "x.tar", "--with", str(twice))
+    code, _, err = ocipack(*save, "--with", public, "--key", public)
+    assert code == 2
+    assert "another file comes along as files/cosign.pub already" in err
+
+
+def test_a_private_key_never_comes_along(signed: Far, ocipack: Run, key: str, public: str) -> None:
+    both = Path("both.pub")
+    both.write_bytes(Path(public).read_bytes() + Path(key).read_bytes())
+    for given in (key, str(both)):
+        save = ("airgap", "save", *signed.places, "-o", "x.tar", "--key", given)
+        assert ocipack(*save)[0] == 2
+    assert list(Path().glob("*x.tar*")) == []
+
+
+def test_what_is_attached_is_saved_with_what_it_is_attached_to(signed: Far, ocipack: Run) -> None:
+    place = f"oci://{signed.name}/team/app:sha256-{signed.root.digest.hex}.sig"
+    code, _, err = ocipack("airgap", "save", place, "-o", "x.tar", "--allow-unsigned")
+    assert code == 2
+    assert "save what it is attached to" in err
 
 
 def test_nothing_to_save(ocipack: Run, public: str) -> None:
@@ -642,7 +682,7 @@ def test_what_is_in_an_archive(site: Path, signed: Far, ocipack: Run) -> None:
     assert app["contents"]["digest tags"] == 3
     assert app["signatures"] == web["signatures"] == 2
     assert web["artifactType"] == "application/vnd.oci.image.config.v1+json"
-    assert said["archive"]["files"] == ["cosign.pub"]
+    assert said["archive"]["files"] == ["keys/cosign.pub"]
 
 
 def test_what_changed_between_two_archives(

@@ -408,7 +408,7 @@ def test_what_was_unpacked_and_packed_again_is_read(path: Path, tmp_path: Path, 
 
 
 def test_members_are_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert archive_module.MEMBERS == 200_000
+    assert volumes_module.MEMBERS == 200_000
     write(path)
     monkeypatch.setattr(archive_module, "MEMBERS", len(MEMBERS))
     Archive(path).close()

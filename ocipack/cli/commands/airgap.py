@@ -163,7 +163,7 @@ def verify(app: App, *, path: str, since: str, **options: Any) -> Outcome:
     """
     trust = Trust(**options)
     with archive(path, since) as (files, site), Transfers() as transfers:
-        items = checked(app, files, site, transfers)
+        items = checked(app, files, site, transfers, since=bool(since))
         trusted = policy(trust, [Location(LAYOUT, one.item.reference, path) for one in items])
         proven_items(app, site, items, trust, trusted)
         if site.left_out and not since:

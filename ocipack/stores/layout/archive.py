@@ -18,15 +18,12 @@ from typing import TYPE_CHECKING, Self
 from ocipack.errors import IntegrityError, NotFound
 from ocipack.oci.digest import Digest
 from ocipack.oci.layout import INDEX_FILE, LAYOUT_FILE
-from ocipack.stores.layout.volumes import Checksums, Parts, volumes
+from ocipack.stores.layout.volumes import MEMBERS, Checksums, Parts, volumes
 from ocipack.tree import ustar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-MEMBERS = 200_000
-"""Members of an archive, directories counted."""
 
 HEADER = 64 * 1024
 """Bytes of an extended header (pax records, GNU long names)."""

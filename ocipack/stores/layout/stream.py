@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from ocipack.errors import Rejected
 from ocipack.stores.layout import locks
 from ocipack.stores.layout.failures import translated
-from ocipack.stores.layout.volumes import Checksums, Parts, Sink, finished, unfinished
+from ocipack.stores.layout.volumes import MEMBERS, Checksums, Parts, Sink, finished, unfinished
 from ocipack.tree import ustar
 
 if TYPE_CHECKING:
@@ -80,7 +80,15 @@ class Stream:
             raise Rejected(f"{there[0]}: there is an archive already", hint="--force replaces it")
 
     def begin(self, members: Sequence[Member]) -> int:
-        """Say what will be written, in its order; return how many of them are there already."""
+        """Say what will be written, in its order; return how many of them are there already.
+
+        Rejected for more than are read again.
+        """
+        if len(members) > MEMBERS:
+            raise Rejected(
+                f"{self._path}: {len(members)} files, and at most {MEMBERS} are read again",
+                hint="make several archives",
+            )
         self._members = members
         self._next, sums = self._kept()
         self._sink = Sink(self._path, sums, sums.size)

@@ -16,9 +16,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
-from ocipack.errors import IntegrityError, Misuse, NotFound
+from ocipack.errors import IntegrityError, Misuse, NotFound, Unavailable
 from ocipack.stores.layout.directory import PIECE, write_all
 from ocipack.stores.layout.failures import translated
+
+MEMBERS = 200_000
+"""Members of an archive, directories counted."""
 
 VOLUMES = 999
 """Volumes of one archive: with three digits `cat site.tar.???` has them in their order."""
@@ -152,8 +155,7 @@ class Sink:
                 self._next()
             room = self._number * volume - self.sums.size if volume else len(view)
             piece, view = view[:room], view[room:]
-            with translated(str(self._path)):
-                write_all(self._handle, piece)
+            self._take(piece)
             self.sums.update(piece)
 
     def finish(self) -> tuple[Path, ...]:
@@ -186,6 +188,14 @@ class Sink:
                     os.fsync(handle)
         finally:
             os.close(handle)
+
+    def _take(self, piece: memoryview) -> None:
+        try:
+            with translated(str(self._path)):
+                write_all(self._handle, piece)
+        except Unavailable as e:
+            hint = "make room, and run again: it goes on where it was"
+            raise Unavailable(str(e), hint=hint) from e
 
     def _names(self) -> tuple[Path, ...]:
         return _names(self._path, self._number) if self.sums.volume else (self._path,)
