@@ -48,6 +48,7 @@ class Result:
     be proven, or empty if it was not looked into. `done` is what moved, or would. `left_out` are
     entries of indexes that were not wanted, `lacking` platforms that an index does not have.
     `moved` is what the tag of a lock's entry is at the source now, if that is something else.
+    `gone` is what the source lists as attached, and does not have.
     """
 
     item: Item
@@ -59,6 +60,7 @@ class Result:
     left_out: int = 0
     lacking: tuple[str, ...] = ()
     moved: Digest | None = None
+    gone: tuple[Digest, ...] = ()
     error: OcipackError | None = None
 
     @property
@@ -91,6 +93,7 @@ class Result:
             "leftOut": self.left_out,
             "lackingPlatforms": list(self.lacking),
             "sourceTagMovedTo": str(self.moved or ""),
+            "gone": list(map(str, self.gone)),
         }
         if self.error is not None:
             said["error"] = _failure(self.error)
@@ -122,6 +125,14 @@ class Result:
             yield Finding(
                 "mirror-platform",
                 f"it is not built for {', '.join(self.lacking)}",
+                Severity.WARNING,
+                subject=subject,
+                **where,
+            )
+        for digest in self.gone:
+            yield Finding(
+                "mirror-gone",
+                f"{digest} is listed as attached to it, and is not there",
                 Severity.WARNING,
                 subject=subject,
                 **where,

@@ -136,6 +136,7 @@ class Mirroring:
             left_out=len(plan.left_out),
             lacking=choice.lacking if choice is not None and root.media_type in INDEXES else (),
             moved=self._moved(item, result),
+            gone=tuple(sorted(plan.gone)),
         )
         if self.how.dry_run:
             return replace(result, outcome=_WOULD[self._outcome(result, plan)])

@@ -17,6 +17,13 @@ MIRRORS = table(
         "look who moved which of them; `overwrite` follows the source",
     ),
     Rule(
+        "mirror-gone",
+        WARNING,
+        "something that the source lists as attached to content, and does not have",
+        "what was attached there, a signature perhaps, cannot be brought along",
+        "ask whoever publishes it; a list that outlived what it lists is mended there",
+    ),
+    Rule(
         "mirror-platform",
         WARNING,
         "a platform that was asked for and that an image is not built for",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -155,3 +156,27 @@ def test_signatures_that_are_required_can_be_left_behind(
     there = f"oci://{target.name}/team/app"
     code, found = result(ocipack, "copy", place, there, "--require-signatures", "--no-signatures")
     assert (code, found["kinds"]) == (0, {"manifests": 1, "blobs": 2})
+
+
+def test_what_the_source_lists_and_does_not_have_is_said(ocipack: Run, target: Registry) -> None:
+    store = MemoryStore()
+    root = image(store, b"1")
+    referrer = image(store, b"signature", subject=root)
+    with Registry(Switches(referrers=False)) as old:
+        place = fill(old, store, root)
+        del old.repository("team/app").manifests[str(referrer.digest)]
+        code, out, err = ocipack("copy", place, f"oci://{target.name}/team/app", "--output", "json")
+        assert (code, json.loads(out)["gone"]) == (0, [str(referrer.digest)])
+        assert f"warning: {referrer.digest} is listed as attached" in err
+        mirror = {
+            "apiVersion": "ocipack.dev/v1alpha1",
+            "kind": "Mirror",
+            "to": f"oci://{target.name}/mirror",
+            "unsigned": True,
+            "sources": [{"image": place.removeprefix("oci://")}],
+        }
+        Path("mirror.yaml").write_text(json.dumps(mirror))
+        code, out, _ = ocipack("mirror", "--output", "json")
+    (finding,) = json.loads(out)["findings"]
+    assert (code, finding["rule"]) == (0, "mirror-gone")
+    assert str(referrer.digest) in finding["message"]

@@ -133,6 +133,7 @@ def _require_signature(plan: Plan) -> None:
 
 def _outcome(pinned: str, plan: Plan, done: Copied) -> Outcome:
     left_out = {"left_out": len(plan.left_out)} if plan.left_out else {}
+    gone = {"gone": sorted(map(str, plan.gone))} if plan.gone else {}
     return Outcome(
         pinned,
         {
@@ -142,6 +143,7 @@ def _outcome(pinned: str, plan: Plan, done: Copied) -> Outcome:
             "mounted": {"count": done.mounted, "bytes": done.mounted_bytes},
             "kinds": dict(done.kinds),
             **left_out,
+            **gone,
         },
         summary=[(name, f"{count:,}") for name, count in {**done.kinds, **left_out}.items()],
     )
