@@ -10,6 +10,7 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 from ocipack.copy.count import Copied
+from ocipack.errors import NotFound
 from ocipack.copy.names import Names
 from ocipack.errors import NotFound, StoreError
 from ocipack.oci.artifact import Artifact
@@ -135,10 +136,24 @@ class Delivery:
         names = self._names.pop(target, [])
         free = [name for name in names if name not in self._plan.standing]
         name = free[0] if free and self._remote is not None else ""
-        self._push(target, Artifact(known, {target.digest: known.raw}), name)
+        content = Artifact(known, {target.digest: known.raw})
+        try:
+            self._push(target, content, name)
+        except NotFound:
+            self._bring(known)
+            self._push(target, content, name)
         for other in names:
             if other != name:
                 self._tag(target, other)
+
+    def _bring(self, known: Manifest) -> None:
+        """Push once more what a store was said to have, and lacks now that it is needed.
+
+        A registry collects what no manifest names yet, if it takes long enough to come.
+        """
+        for child in known.children:
+            if not child.is_manifest and not self._dest.exists(child):
+                self._push(child, self._plan.source)
 
     def _tag(self, target: Descriptor, name: str) -> None:
         self._dest.tag(target, name, was=self._plan.standing.get(name))

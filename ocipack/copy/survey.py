@@ -34,12 +34,14 @@ class Wanted:
     """What a copy takes along.
 
     `attached`: what is attached to each manifest. `choose` says which entries of an index are
-    wanted (None: all). `overwrite` lets digest tags of the destination be replaced.
+    wanted (None: all). `overwrite` lets digest tags of the destination be replaced. `gone_ok`: a
+    referrer that is listed and not there is no error, since lists outlive what they list.
     """
 
     attached: bool = False
     choose: Callable[[Manifest], frozenset[Digest]] | None = None
     overwrite: bool = False
+    gone_ok: bool = False
 
 
 class Survey:
@@ -53,7 +55,7 @@ class Survey:
     2. at most ATTACHED manifests are attached, no more are listed for one subject, and at most
        LISTED for all;
     3. a listing is hearsay: a referrer is one if its manifest, read and hashed, names the subject;
-       one that the source does not have is `gone`, since lists outlive what they list;
+       one that the source does not have is an error, or `gone`;
     4. what the destination has is not read again, nor anything below it; but where attachments
        are wanted, indexes are read and their entries asked for one by one, since registries exist
        that take an index without its children;
@@ -188,6 +190,8 @@ class Survey:
             try:
                 found = self._read(part.target)
             except NotFound:
+                if not self._wanted.gone_ok:
+                    raise
                 self._gone.add(part.target.digest)  # (3)
                 return
             if found.subject is None or found.subject.digest != node.digest:  # (3)

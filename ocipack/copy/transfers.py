@@ -65,6 +65,7 @@ class Transfers:
         attached: bool = False,
         choose: Callable[[Manifest], frozenset[Digest]] | None = None,
         overwrite: bool = False,
+        gone_ok: bool = False,
     ) -> Plan:
         """Find out what copying `root` comes to, writing nothing.
 
@@ -72,13 +73,14 @@ class Transfers:
         it: referrers and theirs, and the digest tags `.sig`, `.att` and `.sbom`. `choose` names
         the entries wanted of an index, whose bytes stay as they are. A digest tag that stands at
         the destination with other content is Rejected, unless `overwrite`, or unless the source
-        has all that is there. IntegrityError if `root` is no manifest, if anything is not what
+        has all that is there. With `gone_ok` a referrer that the source lists and does not have is
+        in the plan's `gone`, and NotFound else. IntegrityError if `root` is no manifest, if anything is not what
         its descriptor says, or if it is all beyond the limits of `oci.closure`; Rejected beyond
         `survey.ATTACHED`.
         """
         if not root.is_manifest:
             raise IntegrityError(f"{root.digest}: {root.media_type!r} is not a manifest or index")
-        wanted = Wanted(attached, choose, overwrite)
+        wanted = Wanted(attached, choose, overwrite, gone_ok)
         names = (self._named(source), self._named(dest, target=True))
         job = self._crew.job()
         return Survey(source, dest, root.plain, job=job, wanted=wanted, names=names).plan()

@@ -127,7 +127,11 @@ class Mirroring:
         choice = Choice(asked.platforms) if asked.platforms else None
         overwrite = self.how.overwrite or asked.overwrite
         plan = self.transfers.plan(
-            source, store, root, attached=asked.attached, choose=choice, overwrite=overwrite
+            *(source, store, root),
+            attached=asked.attached,
+            choose=choice,
+            overwrite=overwrite,
+            gone_ok=True,
         )
         self._complete(item, plan)
         result = replace(

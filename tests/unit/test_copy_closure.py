@@ -137,7 +137,9 @@ def test_what_the_source_lists_and_does_not_have_is_said_to_be_gone() -> None:
     with Registry(Switches(referrers=False, name_unknown=False)) as old, Transfers() as run:
         moved(origin, opened(old), root)
         del old.repository("team/app").manifests[str(referrer.digest)]
-        plan = run.plan(opened(old), dest, root, attached=True)
+        with pytest.raises(NotFound):
+            run.plan(opened(old), dest, root, attached=True)
+        plan = run.plan(opened(old), dest, root, attached=True, gone_ok=True)
         assert plan.gone == {referrer.digest}
         run.deliver(plan, dest)
         assert list(dest.referrers(images[0])) == []

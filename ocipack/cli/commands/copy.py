@@ -81,7 +81,8 @@ def copy(
             raise Rejected(f"{source_place} is {target.digest}, and not what {where} asks for")
         before = standing(store, [name] if name is not None else [])
         with app.console.stage("copy") as stage:
-            wanted = _Wanted(attached, platforms, require_signatures, jobs)
+            gone_ok = not source_place.is_layout  # whose lists are its own
+            wanted = _Wanted(attached, platforms, require_signatures, gone_ok, jobs)
             plan, done = wanted.copied(source, store, target)
             stage.say(_described(done))
         for digest in sorted(plan.gone):
@@ -101,13 +102,19 @@ class _Wanted:
     attached: bool
     platforms: tuple[str, ...]
     require_signatures: bool
+    gone_ok: bool
     jobs: int
 
     def copied(self, source: Source, store: Store, root: Descriptor) -> tuple[Plan, Copied]:
         """Copy it; Rejected before anything moves if what is required is not there."""
         choice = Choice(self.platforms) if self.platforms else None
         with Transfers(self.jobs) as run:
-            plan = run.plan(source, store, root, attached=self.attached, choose=choice)
+            plan = run.plan(
+                *(source, store, root),
+                attached=self.attached,
+                choose=choice,
+                gone_ok=self.gone_ok,
+            )
             if self.require_signatures:
                 all_there = plan if self.attached else run.plan(source, store, root, attached=True)
                 _require_signature(all_there)
