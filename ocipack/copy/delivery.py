@@ -10,7 +10,6 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 from ocipack.copy.count import Copied
-from ocipack.errors import NotFound
 from ocipack.copy.names import Names
 from ocipack.errors import NotFound, StoreError
 from ocipack.oci.artifact import Artifact

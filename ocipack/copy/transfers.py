@@ -74,9 +74,9 @@ class Transfers:
         the entries wanted of an index, whose bytes stay as they are. A digest tag that stands at
         the destination with other content is Rejected, unless `overwrite`, or unless the source
         has all that is there. With `gone_ok` a referrer that the source lists and does not have is
-        in the plan's `gone`, and NotFound else. IntegrityError if `root` is no manifest, if anything is not what
-        its descriptor says, or if it is all beyond the limits of `oci.closure`; Rejected beyond
-        `survey.ATTACHED`.
+        in the plan's `gone`; else it is NotFound. IntegrityError if `root` is no manifest, if
+        anything is not what its descriptor says, or if it is all beyond the limits of
+        `oci.closure`; Rejected beyond `survey.ATTACHED` and `survey.LISTED`.
         """
         if not root.is_manifest:
             raise IntegrityError(f"{root.digest}: {root.media_type!r} is not a manifest or index")
