@@ -457,6 +457,23 @@ def test_missing_says_what_is_not_there() -> None:
         assert blob in {part.target for part in lacks(names=[], content=[blob.digest])}
 
 
+class Forgetful(MemoryStore):
+    """Has everything, and lists nothing."""
+
+    def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:  # noqa: ARG002 - the protocol
+        return iter(())
+
+
+def test_missing_says_what_is_not_listed() -> None:
+    origin, dest = MemoryStore(), Forgetful()
+    root, images = site(origin)
+    with Transfers() as run:
+        plan = run.plan(origin, MemoryStore(), root, attached=True)
+        run.copy(origin, dest, root, attached=True)
+        lost = run.missing(plan, dest)
+    assert {part.subject for part in lost} == set(images)
+
+
 # what it is called
 
 
