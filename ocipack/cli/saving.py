@@ -19,6 +19,7 @@ from ocipack.cli.commands.pin import mirrors as read_mirrors
 from ocipack.cli.console import plural, size
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.places import place
+from ocipack.cli.projects import confine
 from ocipack.cli.repositories import charts
 from ocipack.cli.trusted import Trust
 from ocipack.copy import Transfers
@@ -78,6 +79,7 @@ class Inputs:
     since: str = ""
     contents: bool = False
     without: tuple[str, ...] = ()
+    project: str = ""
 
     def named(self, sources: Sources) -> list[Location]:
         """The places on the command line, all in the lock, all that the mirror file picks.
@@ -117,6 +119,7 @@ def run(
     app: App, inputs: Inputs, trust: Trust, path: str, volume_size: str, *, force: bool, jobs: int
 ) -> Outcome:
     """Prove what `inputs` name, and write the archive at `path`."""
+    confine(app, inputs.project, os.path.dirname(inputs.mirror or inputs.lock))  # noqa: PTH120 - text
     each_volume, sources = volume(volume_size), Sources(app, read_mirrors(inputs.map_file))
     files = inputs.papers(trust)
     before = earlier(inputs.since) if inputs.since else None

@@ -455,6 +455,20 @@ def test_what_is_attached_is_saved_with_what_it_is_attached_to(signed: Far, ocip
     assert "save what it is attached to" in err
 
 
+def test_registries_that_the_project_does_not_list_are_not_asked(
+    signed: Far, ocipack: Run, public: str, tmp_path: Path
+) -> None:
+    project = tmp_path / "ocipack.yaml"
+    save = ("airgap", "save", *signed.places, "-o", "site.tar", "--key", public)
+    project.write_text("apiVersion: ocipack.dev/v1alpha1\nregistries: [registry.example.com]\n")
+    count = len(signed.registry.lines())
+    code, _, err = ocipack(*save)
+    assert code == 1, err
+    assert len(signed.registry.lines()) == count
+    project.write_text(f"apiVersion: ocipack.dev/v1alpha1\nregistries: ['{signed.name}']\n")
+    assert ocipack(*save)[0] == 0
+
+
 def test_nothing_to_save(ocipack: Run, public: str) -> None:
     code, _, err = ocipack("airgap", "save", "-o", "site.tar", "--key", public)
     assert code == 2
@@ -571,7 +585,15 @@ def test_only_what_is_new_crosses_the_gap(
     code, _, err = ocipack("airgap", "verify", "two.tar", "--key", public)
     assert code == 0
     assert "5 blobs were left out" in err
-    assert ocipack("airgap", "verify", "two.tar", "--key", public, "--since", "one.tar")[0] == 0
+    with_both = ("airgap", "verify", "two.tar", "--key", public, "--since", "one.tar")
+    assert ocipack(*with_both)[0] == 0
+    raw = Path("one.tar").read_bytes()
+    at = raw.index(b"base" * 1000) + 1000
+    Path("one.tar").write_bytes(raw[:at] + b"X" + raw[at + 1 :])
+    code, _, err = ocipack(*with_both)
+    assert code == 1
+    assert base in err
+    Path("one.tar").write_bytes(raw)
     load = ("airgap", "load", "two.tar", "--to", f"oci://{near.name}/base", "--key", public)
     code, out, err = ocipack(*load)
     assert code == 1

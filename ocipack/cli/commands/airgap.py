@@ -21,6 +21,7 @@ from ocipack.cli.archives import (
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.console import plain, plural, size
 from ocipack.cli.outcome import Outcome
+from ocipack.cli.projects import project_option
 from ocipack.cli.trusted import Trust, proof_options
 from ocipack.copy import Transfers
 from ocipack.oci.location import LAYOUT, Location
@@ -76,9 +77,11 @@ def command() -> None:
 @click.option("--force", is_flag=True, help="Replace an archive that is there.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True)
 @proof_options
+@project_option
 def save(
     app: App,
     *,
+    project: str,
     places: tuple[str, ...],
     path: str,
     lock: str,
@@ -101,7 +104,7 @@ def save(
     """
     from ocipack.cli.saving import Inputs, run  # noqa: PLC0415 - start-up
 
-    inputs = Inputs(places, lock, mirror, map_file, files, since, contents, without)
+    inputs = Inputs(places, lock, mirror, map_file, files, since, contents, without, project)
     return run(app, inputs, Trust(**options), path, volume_size, force=force, jobs=jobs)
 
 
