@@ -87,6 +87,7 @@ def ship(
     signer: PrivateKey,
     policy: Policy,
     watch: Watch,
+    ours: Policy | None = None,
     form: Form = "both",
     created: str | None = None,
     content: bool = False,
@@ -100,9 +101,10 @@ def ship(
     The moving tag is the reference's, else `latest`; a digest there must be the artifact's own.
     `check` raises for what cannot be rendered. `content` makes verification hash everything below
     the manifest. `bind` and `environment` are what the signature binds the content to
-    (`ocipack.sign.binding`). `allow_exempted` delivers also what the policy lets through without
-    proof; it is signed all the same. Rejected, with the report, if the tree must not be delivered,
-    or if the tag was moved meanwhile.
+    (`ocipack.sign.binding`); `ours` is what holds of such a signature, if `policy` does not say it:
+    what is there already is unchanged only if that holds too. `allow_exempted` delivers also what
+    the policy lets through without proof; it is signed all the same. Rejected, with the report, if
+    the tree must not be delivered, or if the tag was moved meanwhile.
     """
     name = reference.tag or DEFAULT_TAG
     reference = replace(reference, tag=name)
@@ -113,7 +115,8 @@ def ship(
     if not report.ok:
         raise Rejected("the tree must not be delivered as it is", report=report)
     said = binding(bind, reference=reference, manifest=artifact.manifest, environment=environment)
-    known = _unchanged(store, reference, before[name], artifact, policy, content=content)  # (4)
+    policies = [policy, *([ours] if ours is not None else [])]
+    known = _unchanged(store, reference, before[name], artifact, policies, content=content)  # (4)
     if known is not None:
         _still(store, name, before[name])
     if known is not None or dry_run:
@@ -163,11 +166,13 @@ def _unchanged(
     reference: Reference,
     before: Digest | None,
     artifact: Artifact,
-    policy: Policy,
+    policies: list[Policy],
     *,
     content: bool,
 ) -> Verified | None:
     """Proof of what the tag names, if that is the same content and its signature holds now.
+
+    It is proof under the first of `policies`, and all of them hold.
 
     An annotation, a tag or a listing at the store says nothing: layers are compared by digest,
     and the signature is checked again.
@@ -178,7 +183,8 @@ def _unchanged(
         known = stores.manifest(store, store.resolve(str(before)))
         if not _same(known, artifact.manifest):
             return None
-        return verify(store, reference.at(before), policy, content=content)
+        proofs = [verify(store, reference.at(before), one, content=content) for one in policies]
+        return proofs[0]
     except (Rejected, NotFound):  # gone, altered or not ours: delivering makes it good
         return None
 

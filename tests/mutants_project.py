@@ -30,10 +30,11 @@ FAULTS: list[tuple[str, str, str]] = [
     # what the file says
     (PROJECT, "self.named(environment.artifacts)", "pass"),
     (PROJECT, 'self.flux.split("."))) < _READS_BUNDLES:', 'self.flux.split("."))) < (0, 0):'),
-    (READER, "ignore=(*above.ignore, *", "ignore=(*"),
+    (READER, "ignore=(*above.ignore, ", "ignore=(*(), "),
     (READER, "policy=_joined(above.policy, ", "policy=_joined((), "),
     (SHIP, "dict.fromkeys((*part.policy, *here))", "dict.fromkeys(part.policy)"),
     (SHIP, "if files := self.how.policies or own:", "if files := own or self.how.policies:"),
+    ("ocipack/ship.py", "for one in policies]", "for one in policies[:1]]"),
     (SHIP, "if environment is not None and environment.tag and", "if False and"),
     (SHIP, 'form if was_given("form") else sign.format or form', "sign.format or form"),
     (SHIP, "found.project.check_format(chosen)", "pass"),

@@ -412,6 +412,10 @@ def test_an_ignore_counts_from_the_top_and_is_unused_only_if_no_artifact_needed_
     assert f"ocipack.yaml:{last}:7: warning[ignore-unused]" in err, "the second of them, once"
     _, _, err = ship(fleet, "--artifact", "infra")
     assert "ignore-unused" not in err, "another artifact may need it"
+    (fleet / "infra/kustomization.yaml").write_text("resources: [map.yaml, ../tenants/b]\n")
+    commit(fleet)
+    assert "ignore-unused" not in ship(fleet)[2], "nobody knows what that one would have needed"
+    (fleet / "infra/kustomization.yaml").write_text("resources: [map.yaml]\n")
     project(fleet, PROJECT + ignores + entry.format("map.yaml"))
     assert ship(fleet)[0] == 1
 
@@ -448,8 +452,8 @@ def policy(top: Path, public: str, environment: str = "production") -> None:
     (top / "policies").mkdir(exist_ok=True)
     shutil.copy(public, top / "policies/cosign.pub")
     (top / f"policies/{environment}.yaml").write_text(
-        f"{HEAD}kind: VerificationPolicy\nmetadata: {{name: p}}\nspec:\n  images: ['**']\n"
-        "  authorities:\n    - keys: [{file: cosign.pub}]\n"
+        f"{HEAD}kind: VerificationPolicy\nmetadata: {{name: {environment}}}\n"
+        "spec:\n  images: ['**']\n  authorities:\n    - keys: [{file: cosign.pub}]\n"
         f"  annotations: {{environment: {environment}}}\n"
     )
 
@@ -490,6 +494,30 @@ def test_a_policy_of_the_file_that_is_not_met_refuses(
     policy(fleet, public, "other")
     commit(fleet)
     assert ship(fleet, "--policy", str(fleet / "policies/other.yaml"))[0] == 1, "a flag wins"
+
+
+def test_policies_of_the_file_of_an_artifact_and_of_an_environment_all_hold(
+    fleet: Path, ship: Run, public: str
+) -> None:
+    for name in ("staging", "other"):
+        policy(fleet, public, name)
+    parts = PROJECT.replace("root: infra\n", "root: infra\n    policy: [policies/other.yaml]\n")
+    more = "environments: {staging: {}, other: {policy: [policies/staging.yaml]}}\n"
+    project(fleet, parts + more)
+    code, out, err = ship(fleet, "--environment", "staging")
+    assert (code, len(out.splitlines())) == (1, 2), err
+    assert "error: infra:" in err
+    code, out, err = ship(fleet, "--environment", "other", to="ocidir://elsewhere")
+    assert (code, out) == (1, ""), err
+
+
+def test_unchanged_is_what_this_run_would_have_signed(fleet: Path, ship: Run, public: str) -> None:
+    """A policy that is met by what others signed, or for another environment, does not say that."""
+    policy(fleet, public, "dev")
+    project(fleet, PROJECT + "policy: [policies/dev.yaml]\n")
+    only = ("--artifact", "infra", "--environment")
+    states = [ship(fleet, *only, name)[2].split()[-6] for name in ("dev", "dev", "test", "test")]
+    assert states == ["shipped", "unchanged", "shipped", "unchanged"]
 
 
 def test_a_policy_of_the_file_is_read_below_it_only(fleet: Path, ship: Run, tmp_path: Path) -> None:

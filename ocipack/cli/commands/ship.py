@@ -119,6 +119,7 @@ class _Job:
     top: str
     where: Location
     policy: Policy
+    ours: Policy | None
     checking: Checking
     packing: Packing
 
@@ -191,20 +192,23 @@ class _Run:
         made = []
         for one in found.artifacts:
             where = base.below(one.repository) if found.listed else base
-            how, policy = checking.of(found, one), self._policy(one, where)
-            made.append(
-                _Job(one, found.top(one), where, policy, how, packing.of(found.project, one))
-            )
+            how, (policy, ours) = checking.of(found, one), self._policies(one, where)
+            packs = packing.of(found.project, one)
+            made.append(_Job(one, found.top(one), where, policy, ours, how, packs))
         return made
 
-    def _policy(self, part: Part, where: Location) -> Policy:
-        """What is verified: what the flags name, else all that the file says, else this key."""
+    def _policies(self, part: Part, where: Location) -> tuple[Policy, Policy | None]:
+        """What is verified: what the flags name, else all that the file says, else this key.
+
+        Where files say it, what is there already must be signed by this key, bound so, as well.
+        """
         example = self.how.allow_example_key or where.is_layout
         here = self.found.environment.policy if self.found.environment else ()
         own = [self.found.beside(path) for path in dict.fromkeys((*part.policy, *here))]
+        ours = self.how.binding.policy(self.signer.public, allow_example_keys=example)
         if files := self.how.policies or own:
-            return from_files(files, 1, allow_example_keys=example)
-        return self.how.binding.policy(self.signer.public, allow_example_keys=example)
+            return from_files(files, 1, allow_example_keys=example), ours
+        return ours, None
 
     def alone(self, job: _Job, seen: Seen | OcipackError, packer: Packer) -> Outcome:
         """Deliver the whole tree as one artifact."""
@@ -261,6 +265,7 @@ class _Run:
                 check=stages.check,
                 signer=self.signer,
                 policy=job.policy,
+                ours=job.ours,
                 watch=self.app.console.stage,
                 form=how.form,
                 created=now(),
