@@ -254,6 +254,14 @@ def test_what_readers_do_not_agree_on_is_refused(data: bytes) -> None:
     assert found.findings[0].severity is Severity.ERROR
 
 
+def test_items_are_what_their_list_says() -> None:
+    text = (
+        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepositoryList\n"
+        "items: [{metadata: {name: a}, spec: {url: 'oci://ghcr.io/a', ref: {tag: dev}}}]\n"
+    )
+    assert one(text) == {"oci://ghcr.io/a:dev": UNPINNED}
+
+
 def test_json_is_read() -> None:
     value = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"image": TAGGED}]}}
     assert one(json.dumps(value), "a.json") == {TAGGED: UNPINNED}
