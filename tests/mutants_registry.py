@@ -140,6 +140,8 @@ FAULTS: list[tuple[str, str, str]] = [
     (REGISTRY + "store.py", "            if pages.is_cut(len(found)):", "            if False:"),
     (REGISTRY + "store.py", "or not pages.is_cut(len(names)):", "or True:"),
     (REGISTRY + "store.py", "asked is not None and found.digest != asked", "False"),
+    (REGISTRY + "store.py", "            self._forget(manifest)\n", ""),
+    (REGISTRY + "manifests.py", "if refusal.code in _LACKING:", "if False:"),
     # tags and listings
     (REGISTRY + "store.py", "if now != was:", "if False:"),
     (REGISTRY + "store.py", "if now == target.digest:", "if False:"),

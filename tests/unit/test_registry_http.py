@@ -122,6 +122,14 @@ def test_a_location_is_joined(location: str, text: str) -> None:
     assert Url.parse("https://h.example:5000/v2/a/b?n=1").join(location).text == text
 
 
+def test_a_port_that_is_the_schemes_own_says_nothing() -> None:
+    """Proxies add it to what a registry calls itself."""
+    base = Url.parse("https://h.example/v2/")
+    named = base.join("https://h.example:443/v2/up")
+    assert named.origin == base.origin
+    assert named.text == "https://h.example/v2/up"
+
+
 def test_a_query_member_is_added_to_whatever_is_there() -> None:
     digest = "sha256:" + "a" * 64
     url = Url.parse("https://h/up")

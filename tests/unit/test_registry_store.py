@@ -755,6 +755,109 @@ def test_a_registry_that_says_it_holds_something_else(
             copy(origin, opened(server), image(origin, when.encode()), tag="v1")
 
 
+def test_what_the_registry_collected_meanwhile_is_sent_again(
+    server: Registry, origin: MemoryStore
+) -> None:
+    """Its collector takes what no manifest names yet."""
+    root, attached = image(origin, b"one", b"two"), image(origin, b"signature")
+
+    class Collecting(RegistryStore):
+        def take(self, target: Descriptor, source: Any, *, name: str = "") -> bool:
+            if target == root and not collected:
+                collected.append(server.repository("team/app").blobs.pop())
+            return super().take(target, source, name=name)
+
+        def push(self, target: Descriptor, source: Any) -> None:
+            if target == root and not collected:
+                collected.append(server.repository("team/app").blobs.pop())
+            super().push(target, source)
+
+    for status in (400, 404):
+        collected: list[str] = []
+        server.repositories.clear()
+        server.received.clear()
+        body = b'{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN","message":"blob unknown"}]}'
+        server.switches.faults = [Fault("^PUT .*/manifests/sha256", status, {}, body, times=1)]
+        copy(origin, Collecting(opened(server).at), root, tag="v1")
+        assert opened(server).resolve("v1") == root
+        assert set(server.received) >= set(collected)
+        assert len(server.repository("team/app").blobs) == 3
+    assert attached != root
+
+
+def test_what_a_registry_never_keeps_is_an_error(server: Registry, origin: MemoryStore) -> None:
+    body = b'{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN","message":"blob unknown"}]}'
+    server.switches.faults = [Fault("^PUT .*/manifests/sha256", 400, {}, body)]
+    with pytest.raises(NotFound, match="400 MANIFEST_BLOB_UNKNOWN"):
+        copy(origin, opened(server), image(origin, b"one"), tag="v1")
+    assert len(server.lines("^PUT .*/manifests/")) == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"404 page not found",
+        b"<html>",
+        b'{"errors":[{"code":"NOT_FOUND","message":"artifact team/app:v1 not found"}]}',
+        b'{"message":"no"}',
+    ],
+)
+def test_what_is_absent_is_known_by_its_status(
+    server: Registry, origin: MemoryStore, body: bytes
+) -> None:
+    """Whatever words a registry has for it: Harbor's are its own."""
+    filled(server, origin)
+    server.switches.faults = [Fault("(GET|HEAD) .*/v1", 404, {}, body)]
+    for prefetch in (True, False):
+        with pytest.raises(NotFound):
+            opened(server, prefetch=prefetch).resolve("v1")
+    store = opened(server)
+    store.tag(image(origin, b"layer"), "v1", was=None)
+
+
+def test_a_registry_that_says_no_digests_is_enough(server: Registry, origin: MemoryStore) -> None:
+    server.switches.faults = [Fault("", act="nodigest")]
+    root = image(origin, b"layer")
+    copy(origin, opened(server), root, tag="v1")
+    assert opened(server).resolve("v1") == root
+    assert opened(server, prefetch=False).resolve("v1") == root
+
+
+def test_nothing_is_mounted_from_another_registry(server: Registry, origin: MemoryStore) -> None:
+    filled(server, origin)
+    with Registry() as other:
+        source, target = opened(server), opened(other, "team/copy")
+        copy(source, target, source.resolve("v1"), tag="v1")
+        assert not other.lines("team%2Fapp")
+        assert len(other.received) == 2
+
+
+def test_documents_and_types_of_others_are_kept_to_the_byte(
+    server: Registry, origin: MemoryStore
+) -> None:
+    """Docker's list is not made an index, zstd is not unpacked, white space stays where it is."""
+    kind = "application/vnd.docker.distribution.manifest."
+    config = put(origin, b"{}", "application/vnd.docker.container.image.v1+json")
+    layers = [
+        put(origin, b"zstd", "application/vnd.oci.image.layer.v1.tar+zstd"),
+        put(origin, b"sealed", "application/vnd.oci.image.layer.v1.tar+gzip+encrypted"),
+        put(origin, b"chart", "application/vnd.cncf.helm.chart.content.v1.tar+gzip"),
+    ]
+    manifest = {"schemaVersion": 2, "mediaType": f"{kind}v2+json", "config": config.to_dict()}
+    manifest |= {"layers": [layer.to_dict() for layer in layers], "x-unknown": [1, {"a": None}]}
+    child = put(origin, json.dumps(manifest, indent=3).encode(), f"{kind}v2+json")
+    entry = {**child.to_dict(), "platform": {"os": "linux", "architecture": "amd64"}}
+    raw = json.dumps({"schemaVersion": 2, "mediaType": f"{kind}list.v2+json", "manifests": [entry]})
+    listing = put(origin, raw.encode(), f"{kind}list.v2+json")
+    copy(origin, opened(server), listing, tag="v1")
+    back = MemoryStore()
+    store = opened(server)
+    copy(store, back, store.resolve("v1"), tag="v1")
+    assert back.content == origin.content
+    assert back.resolve("v1") == listing
+
+
 def test_a_proxy_that_limits_uploads(server: Registry, origin: MemoryStore) -> None:
     server.switches.faults = [Fault("^PUT .*uploads", 413, {}, b"<html>")]
     with pytest.raises(StoreError, match="413") as caught:

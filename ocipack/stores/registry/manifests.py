@@ -42,6 +42,8 @@ _SCHEMA_1 = frozenset(
 )
 _MEMORY = 32 * 1024 * 1024
 
+_LACKING = frozenset({"MANIFEST_BLOB_UNKNOWN", "BLOB_UNKNOWN"})
+"""The registry has not what the manifest names, whatever it said before."""
 _HALF_WRITTEN = (400, "DIGEST_INVALID")
 """distribution on a file system says so while another client pushes the same small blob: it reads
 that blob's link half written. We send what we hashed, so asking again is all there is to do."""
@@ -182,6 +184,8 @@ def put(at: Repository, name: str, manifest: Manifest, *, hint: str = IMMUTABLE_
                 f"{at.shown}: the registry does not let the tag {name!r} move ({refusal.said})",
                 hint=hint,
             )
+        if refusal.code in _LACKING:
+            raise NotFound(f"{refusal.what}: {refusal.said}")
         if (refusal.status, refusal.code) == _HALF_WRITTEN:
             raise Transient(f"{refusal.what}: {refusal.said}")
         raise refusal.error(at.log_in().tried)

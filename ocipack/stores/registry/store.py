@@ -221,9 +221,19 @@ class RegistryStore:
         _ = manifest.subject  # what is malformed is refused before it is written
         if not name and self._is_here(target.digest):
             return manifest, ""
-        said = manifests.put(self.at, name or str(target.digest), manifest)
+        try:
+            said = manifests.put(self.at, name or str(target.digest), manifest)
+        except NotFound:
+            self._forget(manifest)
+            raise
         self._memo.add(target.digest, manifest)
         return manifest, said
+
+    def _forget(self, manifest: Manifest) -> None:
+        """Believe no more that the children of `manifest` are here: the registry lacks some."""
+        with self._lock:
+            for child in manifest.children:
+                self._here.pop(child.digest, None)
 
     def _announce(self, target: Descriptor, manifest: Manifest, said: str) -> None:
         if manifest.subject is not None:
