@@ -161,8 +161,8 @@ def checked(
     return items
 
 
-def described(one: Whole) -> dict[str, Any]:
-    """The JSON form of an item."""
+def described(one: Whole, proof: Proof | None = None) -> dict[str, Any]:
+    """The JSON form of an item, and of the proof of it if there is one."""
     said: dict[str, Any] = {
         "reference": str(one.item.reference),
         "digest": str(one.item.target.digest),
@@ -176,6 +176,12 @@ def described(one: Whole) -> dict[str, Any]:
     if one.left_out:
         left = sum(target.size for target in one.left_out)
         said["leftOut"] = {"count": len(one.left_out), "bytes": left}
+    if proof is not None:
+        said["verdict"] = "exempted" if isinstance(proof, Exempted) else "verified"
+        said["signers"] = [
+            {"key": signer.key, "form": signer.form, "place": signer.place}
+            for signer in proof.signers
+        ]
     return said
 
 

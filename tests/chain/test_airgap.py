@@ -707,6 +707,17 @@ def test_what_is_in_an_archive(site: Path, signed: Far, ocipack: Run) -> None:
     assert said["archive"]["files"] == ["keys/cosign.pub"]
 
 
+def test_who_signed_what_is_in_an_archive(site: Path, ocipack: Run, public: str) -> None:
+    verify = ("airgap", "verify", str(site), "--output", "json=r.json")
+    assert ocipack(*verify, "--key", public)[0] == 0
+    items = json.loads(Path("r.json").read_text())["items"]
+    assert [one["verdict"] for one in items] == ["verified"] * 2
+    assert {len(one["signers"]) for one in items} == {1}
+    assert ocipack(*verify, "--allow-unsigned")[0] == 0
+    items = json.loads(Path("r.json").read_text())["items"]
+    assert [(one["verdict"], one["signers"]) for one in items] == [("exempted", [])] * 2
+
+
 def test_what_changed_between_two_archives(
     site: Path, signed: Far, ocipack: Run, public: str, key: str
 ) -> None:

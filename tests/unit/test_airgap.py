@@ -230,6 +230,18 @@ def test_members_are_sorted(path: Path) -> None:
     assert found[2:] == sorted(found[2:])
 
 
+def test_content_with_long_digests(path: Path) -> None:
+    store = MemoryStore()
+    root = image(store, b"layer", algorithm="sha512")
+    write(path, wanted(store, f"registry.example/app@{root.digest}"))
+    target = Target()
+    (result,) = loaded(path, target)
+    assert result.outcome is Outcome.COPIED, result.error
+    there = target.stores["mirror.example/x/registry.example/app"]
+    assert there.content == store.content
+    assert there.names == {f"sha512.{root.digest.hex}"[:128]: root}
+
+
 def test_a_shared_blob_is_fetched_and_written_once(path: Path) -> None:
     class Counting(MemoryStore):
         fetched: list[Digest]

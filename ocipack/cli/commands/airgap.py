@@ -168,14 +168,15 @@ def verify(app: App, *, path: str, since: str, **options: Any) -> Outcome:
     with archive(path, since) as (files, site), Transfers() as transfers:
         items = checked(app, files, site, transfers, since=bool(since))
         trusted = policy(trust, [Location(LAYOUT, one.item.reference, path) for one in items])
-        proven_items(app, site, items, trust, trusted)
+        proofs = proven_items(app, site, items, trust, trusted)
         if site.left_out and not since:
             app.console.warn(
                 f"{plural(len(site.left_out), 'blob')} were left out, since the archive "
                 f"{site.since} had them; they were not read"
             )
         text = "\n".join(str(one.item.reference) for one in items)
-        return Outcome(text, {"archive": whence(site), "items": [described(one) for one in items]})
+        said = [described(one, proof) for one, proof in zip(items, proofs, strict=True)]
+        return Outcome(text, {"archive": whence(site), "items": said}, checked=text.splitlines())
 
 
 @click.argument("path", metavar="ARCHIVE")
