@@ -58,6 +58,11 @@ def was_given(option: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
+def home_of(directory: str) -> str:
+    """Where the project file of a directory is, or of a single file: beside it."""
+    return directory if os.path.isdir(directory) else posixpath.dirname(directory)  # noqa: PTH112 - start-up
+
+
 def has_project(given: str, base: str) -> bool:
     """Whether there is anything that `read_project` would read, or complain of."""
     return bool(given) or os.path.lexists(posixpath.join(base or ".", PROJECT_FILE))
@@ -74,7 +79,8 @@ def read_project(given: str, base: str) -> Project:
     from ocipack.project.reader import read  # noqa: PLC0415 - start-up
 
     path = given or posixpath.join(base or ".", PROJECT_FILE)
-    if not os.path.isfile(path):  # noqa: PTH113 - start-up
+    stranger = not given and os.path.islink(path)  # noqa: PTH114 - start-up
+    if stranger or not os.path.isfile(path):  # noqa: PTH113 - start-up
         if given or os.path.lexists(path):
             raise Misuse(f"{printable(path)}: no such file, or not a plain one")
         return Project()
@@ -148,7 +154,7 @@ def selected(
     From here on no other registries are contacted than those that the file allows. Misuse for
     artifacts and environments that it does not have.
     """
-    base = directory if os.path.isdir(directory) else posixpath.dirname(directory)  # noqa: PTH112 - start-up
+    base = home_of(directory)
     project = read_project(given, base)
     if project.artifacts and base != directory:
         raise Misuse(

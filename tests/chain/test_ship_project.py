@@ -751,3 +751,28 @@ def test_pin_and_lock_contact_only_registries_that_are_listed(
         monkeypatch.chdir(fleet)
         assert "is not among the registries" in ocipack("lock", "check", "l.lock")[2]
         assert "is not among the registries" in ocipack("pin", "infra/map.yaml")[2]
+
+
+def test_a_project_file_that_is_a_link_is_not_read(
+    fleet: Path, ocipack: Run, ship: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("password: x\n")
+    (fleet / "ocipack.yaml").unlink()
+    (fleet / "ocipack.yaml").symlink_to(tmp_path / "secret")
+    for code, out, err in (
+        ship(fleet),
+        ocipack("pack", str(fleet)),
+        ocipack("validate", str(fleet)),
+    ):
+        assert (code, out) == (2, "")
+        assert "not a plain one" in err
+        assert "password" not in err
+
+
+def test_a_single_file_is_packed_by_the_project_file_beside_it(fleet: Path, ocipack: Run) -> None:
+    project(fleet, HEAD + "source: https://git.example.com/x\n")
+    manifest(fleet, "x")
+    commit(fleet)
+    _, out, _ = ocipack("pack", str(fleet / "map.yaml"), "--output", "json")
+    said = json.loads(out)["artifact"]["annotations"]
+    assert said["org.opencontainers.image.source"] == "https://git.example.com/x"

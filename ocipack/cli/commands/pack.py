@@ -12,7 +12,7 @@ import click
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.packing import Packed, Packer, Packing, Seen, packing_options
-from ocipack.cli.projects import artifact_option, has_project, project_option
+from ocipack.cli.projects import artifact_option, has_project, home_of, project_option
 from ocipack.errors import Misuse, OcipackError, Rejected
 from ocipack.files.workspace import Workspace
 from ocipack.report import Report
@@ -51,7 +51,7 @@ def pack(
     """
     where = _place(destination) if destination is not None else None
     how = Packing(**packing)
-    if artifacts or has_project(project, directory):
+    if artifacts or has_project(project, home_of(directory)):
         from ocipack.cli.projects import selected  # noqa: PLC0415 - start-up, of one tree
 
         found = selected(app, directory, project, artifacts)
