@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ocipack import __version__
 from ocipack.cli import TERMINATED, Terminated
-from ocipack.cli.exits import BUG, INTERRUPTED
+from ocipack.cli.exits import BROKEN_PIPE, BUG, INTERRUPTED
 from ocipack.errors import OcipackError
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def _code(error: BaseException) -> int:
             return error.exit_code
         case KeyboardInterrupt():
             return INTERRUPTED
+        case BrokenPipeError():
+            return BROKEN_PIPE
         case Terminated():
             return TERMINATED
         case _:

@@ -319,6 +319,44 @@ def test_what_uploads_meet(ocipack: Run, server: Registry) -> None:
     assert "delete" not in found
 
 
+@pytest.mark.parametrize(
+    ("switches", "row", "outcome", "detail"),
+    [
+        (Switches(head=False), "head", "no", "HEAD of v1 does not say digest, size and type"),
+        (Switches(ranges="no"), "ranges", "no", "begins anew"),
+        (Switches(faults=[Fault("GET .*/blobs/", 403)]), "ranges", "no", "403"),
+        (Switches(faults=[Fault("GET .*/referrers/", 403)]), "referrers", "no", "403"),
+        (Switches(faults=[Fault("GET .*/referrers/", 503)]), "referrers", "unknown", "503"),
+        (Switches(referrers_type="text/html"), "referrers", "no", "no API (text/html)"),
+        (Switches(faults=[Fault("GET .*/tags/", 200, body=b"[]")]), "tags", "no", "tags/list"),
+        (Switches(faults=[Fault("GET .*/tags/", 403)]), "tags", "no", "403"),
+        (Switches(page=1), "tags", "yes", "1 tag on the first page"),
+        (Switches(whole=False), "single-post", "no", "it opens an upload instead"),
+        (Switches(chunk_min=5000), "chunked", "yes", "to team/app/ocipack-check"),
+        (Switches(patch_status=201), "chunked", "yes", "to team/app/ocipack-check"),
+        (Switches(patch=False), "chunked", "no", "405"),
+        (Switches(mount=False), "mount", "no", "every blob is sent"),
+        (Switches(subject_header=False), "subject", "yes", "OCI-Subject not said"),
+        (Switches(moving=True), "upload", "yes", "to team/app/ocipack-check"),
+        (Switches(faults=[Fault("PUT .*uploads", 500)]), "upload", "unknown", "500"),
+        (Switches(location="none"), "upload", "unknown", "did not say where"),
+    ],
+)
+def test_what_is_found_out(
+    ocipack: Run, switches: Switches, row: str, outcome: str, detail: str
+) -> None:
+    with Registry() as server:
+        fill(server)
+        server.repository("team/app").tags["v2"] = server.repository("team/app").tags["v1"]
+        server.switches = switches
+        code, out, err = ocipack("registry", "check", f"{server.name}/team/app", "--write")
+    found = rows(out)[row]
+    assert (found[0], detail in found[1]) == (outcome, True), out
+    needed = row in ("upload", "manifest") or (row == "tags" and "403" in detail)
+    assert code == (3 if needed and outcome != "yes" else 0), err
+    assert "bug" not in err
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_registry_that_lets_us_read_alone(
     ocipack: Run, server: Registry, home: Path, status: int

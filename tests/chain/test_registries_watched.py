@@ -12,6 +12,11 @@ from pathlib import Path
 import pytest
 from registry import Fault, Registry, Switches
 
+from ocipack.cli import Terminated
+from ocipack.cli.console import Console
+from ocipack.cli.metrics import recorded
+from ocipack.cli.registries import Connections
+
 Run = Callable[..., tuple[int, str, str]]
 SECRET = "s3cr3t-password"
 
@@ -105,6 +110,19 @@ def test_metrics_of_a_run_that_is_interrupted(
     code, _, _ = ocipack("list", f"oci://{server.name}/team/app", "--metrics", str(file))
     assert code == 130
     assert metrics(file)['ocipack_run_exit_code{command="list"}'] == 130
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(Terminated(), 143), (ZeroDivisionError(), 70), (BrokenPipeError(), 141)]
+)
+def test_metrics_say_how_else_a_run_ends(
+    server: Registry, tmp_path: Path, error: BaseException, code: int
+) -> None:
+    connections = Connections(metrics=str(tmp_path / "m.prom"))
+    with pytest.raises(type(error)), recorded(connections, "list", Console()):
+        raise error
+    assert metrics(tmp_path / "m.prom")['ocipack_run_exit_code{command="list"}'] == code
+    assert not server.requests
 
 
 def test_metrics_of_a_run_that_asks_nobody(ocipack: Run, hello: Path, key: str) -> None:

@@ -112,6 +112,20 @@ def test_mirrors_are_asked_in_their_order_and_the_registry_last(
         assert not origin.requests
 
 
+def test_a_mirror_that_fails_lists_nothing_and_hides_nothing(
+    origin: Registry, mirror: Registry
+) -> None:
+    root = pushed(origin)
+    pushed(mirror)
+    mirror.switches.fail_at, mirror.switches.fail_times = 1, 99
+    store = reading(origin.name, Mirror(mirror.name, tags=True))
+    assert list(store.tags()) == ["v1"]
+    assert list(store.referrers(root)) == []
+    assert store.resolve("v1") == root
+    assert mirror.lines("tags")
+    assert mirror.lines("referrers")
+
+
 def test_a_page_that_is_no_registry_is_passed_over(origin: Registry, mirror: Registry) -> None:
     root = pushed(origin)
     mirror.switches.faults = [Fault("", 200, {"Content-Type": "text/html"}, b"<html>log in</html>")]

@@ -209,6 +209,22 @@ def test_a_certificate_without_any_name(desk: Path) -> None:
     assert "subjectAltName" in error.hint
 
 
+def test_a_server_that_does_not_know_the_name(authority: trustme.CA, desk: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(NAME).configure_cert(context)
+    context.sni_callback = lambda _, name, __: (
+        None if name == NAME else ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+    )
+    with Registry(tls=context) as server:
+        server.static["/x"] = b"content"
+        ca, where = str(desk / "CA.crt"), f"https://localhost:{server.port}/x"
+        error = refused(client(desk, ca_file=ca), where)
+        assert "it knows no server called 'localhost'" in str(error)
+        assert "serverName: NAME" in error.hint
+        host = Host(f"localhost:{server.port}", ca, server_name=NAME)
+        assert get(client(desk, host), where) == b"content"
+
+
 def test_a_certificate_that_signs_itself(desk: Path) -> None:
     certificate, key = self_signed("127.0.0.1")
     with serve_files(desk, certificate, key) as server:

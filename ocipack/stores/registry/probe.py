@@ -182,7 +182,7 @@ def _auth(at: Repository, answer: Answer | None, denied: Denied | None) -> Found
 
 def _content(at: Repository) -> Iterator[Found]:
     names: list[str] = []
-    yield attempt("tags", lambda: _tags(at, names), needed=True)
+    yield attempt("tags", lambda: _tags(at, names))
     tag = next((name for name in names if not name.startswith("sha256-")), "")
     root: list[Digest] = []
     if tag:

@@ -26,6 +26,7 @@ _EMPTY = "application/vnd.oci.empty.v1+json"
 _KIND = "application/vnd.ocipack.check"
 _OCTETS = {"Content-Type": "application/octet-stream"}
 _ACCEPTED = 202
+_DIGITS, _LONGEST_PIECE = 8, 16 * 1024 * 1024
 _MADE = frozenset({200, 201, 204})
 _GONE = frozenset({200, 202, 204, 404})
 
@@ -80,7 +81,10 @@ def _put(scratch: _Scratch, name: str, data: bytes, answer: Answer) -> Found:
 
 def _opened(at: Repository, answer: Answer) -> Url:
     answer.finish()
-    return at_home(at.client, answer.at.url.join(answer.header("Location")))
+    named = answer.header("Location")
+    if not named:
+        raise StoreError(f"{answer.at.what}: opened an upload and did not say where")
+    return at_home(at.client, answer.at.url.join(named))
 
 
 def _upload(scratch: _Scratch, data: bytes) -> Found:
@@ -108,16 +112,16 @@ def _chunked(scratch: _Scratch, data: bytes) -> Found:
     answer = scratch.at.once("POST", "blobs/uploads/", None)
     if answer.status != _ACCEPTED:
         return refused("chunked", scratch.at, answer)
-    least = answer.header("OCI-Chunk-Min-Length")[:20]
-    half, begin = len(data) // 2, 0
+    said = answer.header("OCI-Chunk-Min-Length")
+    least = int(said) if said.isascii() and said.isdigit() and len(said) <= _DIGITS else 0
+    half, begin = max(len(data) // 2, min(least, _LONGEST_PIECE)), 0
+    data += b"." * half  # so that the first piece is long enough for whoever asks for more
     for piece in (data[:half], data[half:]):
         span = {"Content-Range": f"{begin}-{begin + len(piece) - 1}"}
         where = _opened(scratch.at, answer)
         answer = scratch.at.once("PATCH", where, None, headers=_OCTETS | span, body=piece)
         if answer.status not in (_ACCEPTED, *_MADE):
-            found = refused("chunked", scratch.at, answer)
-            asks = f" (pieces have at least {least} bytes)" if least.isdigit() else ""
-            return Found("chunked", found.outcome, found.detail + asks, found.hint)
+            return refused("chunked", scratch.at, answer)
         begin += len(piece)
     where = _opened(scratch.at, answer).plus("digest", _digest(data))
     return _put(scratch, "chunked", data, scratch.at.once("PUT", where, None, body=b""))
