@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from ocipack.errors import IntegrityError, Misuse, OcipackError, Rejected
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from ocipack.oci.digest import Digest
     from ocipack.oci.store import Source, Store
     from ocipack.verify import Exempted, Verified
+
+
+_HOW = How()
 
 
 class Targets(Protocol):
@@ -89,22 +92,22 @@ class Load:
 class Loader:
     """Loads items of `site` into the stores of `targets`, by names that `relocation` gives.
 
-    `overwrite` lets tags move that stand for something else.
+    Of `how`, `overwrite` and `dry_run` are the caller's.
     """
 
     site: Site
     relocation: Relocation
     targets: Targets
     transfers: Transfers
-    overwrite: bool = False
+    how: How = _HOW
 
     def run(self, loads: Sequence[Load]) -> list[Result]:
         """What became of each of `loads`, in their order."""
         proofs = {one.move.reference: one.proof for one in loads}
-        how = How(
-            lambda _, reference: proofs[reference],
+        how = replace(
+            self.how,
+            prove=lambda _, reference: proofs[reference],
             everything=True,
-            overwrite=self.overwrite,
             full=True,  # the run before this may have been killed before it had attached all
         )
         mirroring = Mirroring(self.transfers, self, how)

@@ -19,6 +19,7 @@ from ocipack.errors import Misuse, OcipackError
 from ocipack.mirror.maps import pairs
 from ocipack.mirror.model import Relocation
 from ocipack.mirror.report import PLACED, Result, code, counts
+from ocipack.mirror.run import How
 from ocipack.oci.location import REGISTRY, Location
 from ocipack.report import Report
 
@@ -32,6 +33,7 @@ class Where:
     map_out: str
     writes: tuple[str, ...]
     overwrite: bool
+    dry_run: bool
 
     @property
     def relocation(self) -> Relocation:
@@ -61,8 +63,8 @@ def run(app: App, path: str, where: Where, trust: Trust, *, since: str, jobs: in
         forms = [one.files(pairs(found), targets.is_plain) for one in maps]  # before it is too late
         loads = list(map(Load, found, items, proofs))
         with app.console.stage("load") as stage:
-            loader = Loader(site, relocation, targets, transfers, where.overwrite)
-            results = loader.run(loads)
+            how = How(overwrite=where.overwrite, dry_run=where.dry_run)
+            results = Loader(site, relocation, targets, transfers, how).run(loads)
             stage.say(_counted(results))
     if all(one.outcome in PLACED for one in results):
         for form in forms:

@@ -6,6 +6,7 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from ocipack.airgap.save import Saved, save as stream
 from ocipack.cli.archives import Proof, each, earlier, policy, prove
 from ocipack.cli.command import App
 from ocipack.cli.commands.pin import mirrors as read_mirrors
-from ocipack.cli.console import plural, size
+from ocipack.cli.console import plain, plural, size
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.places import place
 from ocipack.cli.projects import confine
@@ -115,16 +116,29 @@ class Inputs:
         return found
 
 
-def run(
-    app: App, inputs: Inputs, trust: Trust, path: str, volume_size: str, *, force: bool, jobs: int
-) -> Outcome:
-    """Prove what `inputs` name, and write the archive at `path`."""
+@dataclass(frozen=True, slots=True)
+class Into:
+    """Where the archive goes and how: see the options of `airgap save`."""
+
+    path: str
+    volume_size: str = ""
+    force: bool = False
+    dry_run: bool = False
+    jobs: int = 8
+
+    def stream(self) -> Stream:
+        """What writes it."""
+        return Stream(Path(self.path), volume=volume(self.volume_size), replace=self.force)
+
+
+def run(app: App, inputs: Inputs, trust: Trust, into: Into) -> Outcome:
+    """Prove what `inputs` name, and write the archive."""
     confine(app, inputs.project, os.path.dirname(inputs.mirror or inputs.lock))  # noqa: PTH120 - text
-    each_volume, sources = volume(volume_size), Sources(app, read_mirrors(inputs.map_file))
+    sources, out = Sources(app, read_mirrors(inputs.map_file)), into.stream()
     files = inputs.papers(trust)
     before = earlier(inputs.since) if inputs.since else None
     found = inputs.named(sources)
-    with Stream(Path(path), volume=each_volume, replace=force) as out, Transfers(jobs) as transfers:
+    with nullcontext() if into.dry_run else out, Transfers(into.jobs) as transfers:
         wanted = proven(app, found, sources, trust)
         if inputs.contents:
             inside = Inside(app, tuple(map(Glob, inputs.without)))
@@ -132,11 +146,14 @@ def run(
         with app.console.stage("list") as stage:
             contents = gather(wanted, transfers, files=files, earlier=before)
             stage.say(_listed(contents))
+        if into.dry_run:
+            names = sorted(contents.plans)
+            return Outcome("\n".join(map(plain, names)), _items(contents), checked=names)
         with app.console.stage("save") as stage:
-            done = stream(contents, out, jobs=jobs)
+            done = stream(contents, out, jobs=into.jobs)
             said = f", {plural(done.kept, 'file')} there already" if done.kept else ""
             stage.say(f"{plural(done.written, 'file')}, {size(done.written_bytes)}{said}")
-    return Outcome(path, _described(path, out, contents, done))
+    return Outcome(into.path, _described(into.path, out, contents, done))
 
 
 def _described(path: str, out: Stream, contents: Contents, done: Saved) -> dict[str, Any]:
@@ -150,6 +167,13 @@ def _described(path: str, out: Stream, contents: Contents, done: Saved) -> dict[
         },
         "written": {"count": done.written, "bytes": done.written_bytes},
         "kept": {"count": done.kept, "bytes": done.kept_bytes},
+        **_items(contents),
+    }
+
+
+def _items(contents: Contents) -> dict[str, Any]:
+    return {
+        "size": contents.size,
         "items": [
             {"reference": name, "digest": str(plan.root.digest), "contents": plan.kinds}
             for name, plan in sorted(contents.plans.items())

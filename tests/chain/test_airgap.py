@@ -17,6 +17,7 @@ import pytest
 from content import image, index
 from registry import Registry, Switches
 
+from ocipack.airgap import check
 from ocipack.copy import copy
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.reference import Reference
@@ -467,6 +468,44 @@ def test_registries_that_the_project_does_not_list_are_not_asked(
     assert len(signed.registry.lines()) == count
     project.write_text(f"apiVersion: ocipack.dev/v1alpha1\nregistries: ['{signed.name}']\n")
     assert ocipack(*save)[0] == 0
+
+
+def test_a_dry_run_of_each_writes_nothing(
+    signed: Far, near: Registry, site: Path, ocipack: Run, public: str
+) -> None:
+    code, out, err = ocipack(
+        "airgap", "save", *signed.places, "-o", "dry.tar", "--key", public, "--dry-run"
+    )
+    assert (code, out.splitlines()) == (0, [place[6:] for place in signed.places])
+    assert "2 items" in err
+    assert list(Path().glob("*dry.tar*")) == []
+    load = ("airgap", "load", str(site), "--to", f"oci://{near.name}/base", "--key", public)
+    code, out, _ = ocipack(*load, "--dry-run", "--map-out", "map.yaml")
+    assert (code, [line.split()[0] for line in out.splitlines()]) == (0, ["would-copy"] * 2)
+    assert [line for line in near.lines() if not re.match(r"GET|HEAD", line)] == []
+    assert not Path("map.yaml").exists()
+
+
+@pytest.mark.parametrize("form", ["legacy", "bundle"])
+def test_an_archive_is_a_layout_for_the_other_commands(
+    signed: Far, site: Path, ocipack: Run, public: str, tmp_path: Path, form: str
+) -> None:
+    trust = ("--policy", str(policy(tmp_path / "p.yaml", public, form)))
+    for digest in (signed.root.digest, signed.web.digest):
+        code, _, err = ocipack("verify", f"ocidir://{site}@{digest}", *trust)
+        assert code == 0, err
+
+
+def test_a_list_of_digests_that_is_too_long(
+    far: Far, ocipack: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert 64 * MiB == check.LIST_BYTES
+    monkeypatch.setattr(check, "LIST_BYTES", 100)
+    Path("list").write_text("ocipack-airgap sha256:" + "0" * 64 + "\n" + "x" * 50)
+    save = ("airgap", "save", *far.places, "-o", "x.tar", "--allow-unsigned", "--since", "list")
+    code, _, err = ocipack(*save)
+    assert code == 2
+    assert "more than the 100 bytes" in err
 
 
 def test_nothing_to_save(ocipack: Run, public: str) -> None:

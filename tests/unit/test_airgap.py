@@ -28,6 +28,7 @@ from ocipack.copy import Transfers, copy
 from ocipack.errors import IntegrityError, Misuse, NotFound, Rejected, Unavailable
 from ocipack.mirror.model import Relocation
 from ocipack.mirror.report import Outcome, Result
+from ocipack.mirror.run import How
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
 from ocipack.oci.reference import Reference
@@ -438,6 +439,16 @@ BAD_RECORDS: list[object] = [
 def test_records_that_are_refused(document: object) -> None:
     with pytest.raises(IntegrityError, match="the record of the archive"):
         Record.decode(json.dumps(document).encode())
+
+
+def test_a_record_that_is_too_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert record.BYTES == 32 * 1024 * 1024
+    write(path, Team().wanted)
+    monkeypatch.setattr(record, "BYTES", 100)
+    with Archive(path) as files, pytest.raises(IntegrityError, match="at most 100 are read"):
+        Site(files)
+    with pytest.raises(Rejected, match="and a record of 142"):
+        write(path, Team().wanted)
 
 
 def test_the_schema_and_the_reader_agree() -> None:
@@ -899,7 +910,7 @@ def loaded(
             Load(move, whole, decide(site.at(whole.item.bare), whole.item.reference, ANYTHING))
             for move, whole in zip(moves(site, relocation), items, strict=True)
         ]
-        return Loader(site, relocation, target, transfers, overwrite).run(loads)
+        return Loader(site, relocation, target, transfers, How(overwrite=overwrite)).run(loads)
 
 
 def test_everything_arrives(path: Path) -> None:

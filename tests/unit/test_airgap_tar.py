@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import subprocess
@@ -193,6 +194,23 @@ def test_an_archive_is_replaced_only_if_it_may_be(path: Path) -> None:
     assert names(path) == ["site.tar"]
 
 
+def test_more_members_than_are_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ocipack.stores.layout.stream.MEMBERS", len(MEMBERS) - 1)
+    with pytest.raises(Rejected, match="9 files, and at most 8 are read again"):
+        write(path)
+    assert names(path) == []
+
+
+def test_a_full_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, f"no room for {len(data)} bytes")
+
+    monkeypatch.setattr(volumes_module, "write_all", full)
+    with pytest.raises(Unavailable) as raised:
+        write(path)
+    assert raised.value.hint == "make room, and run again: it goes on where it was"
+
+
 def test_two_writers_of_one_archive(path: Path) -> None:
     with Stream(path) as out:
         out.begin([])
@@ -351,6 +369,14 @@ def test_a_tar_that_is_refused(path: Path, case: str) -> None:
         Archive(path)
 
 
+def test_what_is_cut_short_says_what_to_do(path: Path) -> None:
+    write(path)
+    path.write_bytes(path.read_bytes()[:700_000])
+    with pytest.raises(IntegrityError, match=r"site\.tar: cut short at byte 700000") as raised:
+        Archive(path)
+    assert raised.value.hint == "the archive was not carried over whole: bring it again"
+
+
 ACCEPTED: dict[str, bytes] = {
     "plain": tar(tars.entry(BLOB, b"abc")),
     "from here": b"".join(
@@ -417,8 +443,10 @@ def test_members_are_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         Archive(path)
 
 
-def test_a_directory_or_link_to_nothing_is_no_archive(path: Path) -> None:
+def test_a_directory_is_no_archive(path: Path) -> None:
     path.mkdir()
+    with pytest.raises(Misuse, match="a directory"):
+        write(path)
     with pytest.raises(IntegrityError, match="not a regular file"):
         Archive(path)
 

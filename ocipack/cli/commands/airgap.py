@@ -75,6 +75,7 @@ def command() -> None:
     "come anyway.",
 )
 @click.option("--force", is_flag=True, help="Replace an archive that is there.")
+@click.option("--dry-run", is_flag=True, help="Verify and list what would be saved; write nothing.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True)
 @proof_options
 @project_option
@@ -93,6 +94,7 @@ def save(
     volume_size: str,
     files: tuple[str, ...],
     force: bool,
+    dry_run: bool,
     jobs: int,
     **options: Any,
 ) -> Outcome:
@@ -102,10 +104,10 @@ def save(
     form, and what is attached to those. The same content gives the same bytes. FILE is there when
     all of it is; an interrupted run goes on where it was. Prints FILE.
     """
-    from ocipack.cli.saving import Inputs, run  # noqa: PLC0415 - start-up
+    from ocipack.cli.saving import Inputs, Into, run  # noqa: PLC0415 - start-up
 
     inputs = Inputs(places, lock, mirror, map_file, files, since, contents, without, project)
-    return run(app, inputs, Trust(**options), path, volume_size, force=force, jobs=jobs)
+    return run(app, inputs, Trust(**options), Into(path, volume_size, force, dry_run, jobs))
 
 
 @click.argument("path", metavar="ARCHIVE")
@@ -118,6 +120,7 @@ def save(
     help="What repositories are called below PATH: with the registry they came from, or without.",
 )
 @click.option("--overwrite", is_flag=True, help="Move tags that stand for something else.")
+@click.option("--dry-run", is_flag=True, help="Check and verify, say what would be done, no more.")
 @click.option(
     "--map-out", default="", metavar="FILE", help="Write where everything is, for `pin --map`."
 )
@@ -138,6 +141,7 @@ def load(
     target: str,
     names: Literal["full", "path"],
     overwrite: bool,
+    dry_run: bool,
     map_out: str,
     writes: tuple[str, ...],
     since: str,
@@ -152,7 +156,7 @@ def load(
     """
     from ocipack.cli.loading import Where, run  # noqa: PLC0415 - start-up
 
-    where = Where(target, names, map_out, writes, overwrite=overwrite)
+    where = Where(target, names, map_out, writes, overwrite=overwrite, dry_run=dry_run)
     return run(app, path, where, Trust(**options), since=since, jobs=jobs)
 
 

@@ -12,7 +12,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
-from ocipack.errors import Rejected
+from ocipack.errors import Misuse, Rejected
 from ocipack.stores.layout import locks
 from ocipack.stores.layout.failures import translated
 from ocipack.stores.layout.volumes import MEMBERS, Checksums, Parts, Sink, finished, unfinished
@@ -76,6 +76,8 @@ class Stream:
             self._unlock()
 
     def _refuse_standing(self) -> None:
+        if self._path.is_dir():
+            raise Misuse(f"{self._path}: a directory, and the name of a file is needed")
         if not self._replace and (there := finished(self._path)):
             raise Rejected(f"{there[0]}: there is an archive already", hint="--force replaces it")
 
