@@ -6,7 +6,9 @@ import base64
 import io
 import json
 import os
+import pty
 import stat
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -202,6 +204,37 @@ def test_a_password_is_no_argument(ocipack: Run, typed: Typed, home: Path) -> No
     code, _, err = ocipack("login", "r.example", "--password-stdin")
     assert (code, "--username" in err) == (2, True)
     assert not (home / ".docker").exists()
+
+
+def test_on_a_terminal_both_are_asked_for_and_the_password_is_not_shown(
+    server: Registry, home: Path
+) -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ocipack", "login", server.name],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={"HOME": str(home), "PATH": os.environ["PATH"]},
+        start_new_session=True,
+    )
+    os.close(slave)
+    shown = b""
+
+    def wait_for(words: bytes) -> None:
+        nonlocal shown
+        while words not in shown:
+            shown += os.read(master, 4096)
+
+    wait_for(b"Username: ")
+    os.write(master, b"user\n")
+    wait_for(b"Password of the account: ")
+    os.write(master, f"{SECRET}\n".encode())
+    wait_for(b"kept in")
+    assert process.wait(60) == 0
+    os.close(master)
+    assert SECRET.encode() not in shown
+    assert config(home)["auths"] == {server.name: pair()}
 
 
 def test_who_asks_for_nothing_proves_nothing(ocipack: Run, typed: Typed, home: Path) -> None:

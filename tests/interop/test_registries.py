@@ -12,6 +12,9 @@ from interop import servers
 from interop.peers import Desk
 from interop.wire import Repository
 
+from ocipack.stores.oras import Registry
+from ocipack.stores.registry.registries import Registries
+
 NAME = "registry.corp.example"
 
 
@@ -86,6 +89,23 @@ def test_a_real_registry_behind_a_private_authority_wants_a_client_certificate(
         refused = desk.ocipack("list", f"oci://{where}", **env)
         refused.expect(3)
         assert f"does not accept our certificate {folder}/client.crt" in refused.err
+
+
+@pytest.mark.interop("docker-registry", "refregd", "oras")
+def test_scripts_on_oras_py_and_the_oras_command_read_each_other(
+    desk: Desk, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(desk.folder)
+    Path("theirs.txt").write_text("theirs")
+    Path("ours.txt").write_text("ours")
+    script = Registry(Registries())
+    desk.tool("oras", "push", "--plain-http", f"{repository}:theirs", "theirs.txt").expect()
+    (file,) = script.pull(target=f"{repository}:theirs", outdir="out")
+    assert Path(file).read_text() == "theirs"
+    script.push(target=f"{repository}:ours", files=["ours.txt"], quiet=True)
+    desk.tool("oras", "pull", "--plain-http", f"{repository}:ours", "-o", "out").expect()
+    assert Path("out/ours.txt").read_text() == "ours"
+    assert sorted(script.get_tags(str(repository))) == ["ours", "theirs"]
 
 
 @pytest.mark.interop("docker-registry")
