@@ -43,6 +43,11 @@ class Job:
         self.wait()
         return found[0]
 
+    def check(self) -> None:
+        """Raise what failed first, for work that takes long."""
+        if self._first is not None:
+            raise self._first
+
     def begin(self) -> None:
         """Account for a task before it is submitted."""
         with self._changed:

@@ -13,7 +13,7 @@ from ocipack.copy.count import Copied
 from ocipack.copy.names import Names
 from ocipack.errors import NotFound, StoreError
 from ocipack.oci.artifact import Artifact
-from ocipack.oci.store import Remote
+from ocipack.oci.store import Remote, Watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,6 +42,7 @@ class Delivery:
 
     def __init__(self, plan: Plan, dest: Store, crew: Crew, job: Job) -> None:
         self._plan, self._dest, self._crew, self._job = plan, dest, crew, job
+        self._source = Watched(plan.source, job.check)
         # asked once: to hold an object against a protocol is slow
         self._remote = dest if isinstance(dest, Remote) else None
         self._lock = threading.Lock()
@@ -80,7 +81,7 @@ class Delivery:
     def _blob(self, target: Descriptor) -> None:
         if self._dest.exists(target):
             self._skipped.append(target)
-        elif self._push(target, self._plan.source):
+        elif self._push(target, self._source):
             self._mounted.append(target)
 
     def _push(self, target: Descriptor, source: Source, name: str = "") -> bool:
@@ -152,7 +153,7 @@ class Delivery:
         """
         for child in known.children:
             if not child.is_manifest and not self._dest.exists(child):
-                self._push(child, self._plan.source)
+                self._push(child, self._source)
 
     def _tag(self, target: Descriptor, name: str) -> None:
         self._dest.tag(target, name, was=self._plan.standing.get(name))

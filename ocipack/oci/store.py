@@ -5,6 +5,8 @@ Every implementation passes `tests/contract/`. All of them may be used from seve
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import EllipsisType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -109,6 +111,35 @@ class Remote(Store, Protocol):
         They come as a listing shows them, with artifact type and annotations. Returns when a
         reading has shown all of them.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A source whose content is given up between two pieces once `check` raises.
+
+    What is in flight when a run fails, or is interrupted, would else be sent to its end.
+    """
+
+    source: Source
+    check: Callable[[], None]
+
+    def resolve(self, name: str) -> Descriptor:
+        """See Source."""
+        return self.source.resolve(name)
+
+    def fetch(self, target: Descriptor) -> Iterator[bytes]:
+        """See Source; raises what `check` raises."""
+        return self.watch(self.source.fetch(target))
+
+    def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:
+        """See Source."""
+        return self.source.referrers(subject)
+
+    def watch(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """Pass `pieces` on as long as `check` does not raise."""
+        for piece in pieces:
+            self.check()
+            yield piece
 
 
 def read(source: Source, target: Descriptor, *, limit: int) -> bytes:

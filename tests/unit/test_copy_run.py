@@ -170,6 +170,35 @@ def test_all_items_together_keep_to_the_number_of_jobs() -> None:
     assert source.most <= 3
 
 
+class Endless(Double):
+    """Fails for one layer once the other is under way, which goes on for ever."""
+
+    def __init__(self, inner: Source) -> None:
+        super().__init__(inner)
+        self.under_way, self.pieces = threading.Event(), 0
+
+    def fetch(self, target: Descriptor) -> Iterator[bytes]:
+        if target.size == 5:
+            assert self.under_way.wait(PATIENCE)
+            raise NotFound("the root cause")
+        return self.pour() if target.size == 6 else self.inner.fetch(target)
+
+    def pour(self) -> Iterator[bytes]:
+        while True:
+            self.pieces += 1
+            self.under_way.set()
+            yield b""
+
+
+def test_what_is_in_flight_is_given_up_when_something_fails() -> None:
+    origin = MemoryStore()
+    root = image(origin, b"fails", b"pours.")
+    source = Endless(origin)
+    with pytest.raises(NotFound, match="root cause"), Transfers(4) as run:
+        run.copy(source, MemoryStore(), root)
+    assert source.pieces > 0
+
+
 def test_items_are_read_as_they_are_needed() -> None:
     taken: list[int] = []
 

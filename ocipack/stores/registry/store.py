@@ -14,7 +14,7 @@ from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
 from ocipack.oci.manifest import Manifest
 from ocipack.oci.reference import TAG
-from ocipack.oci.store import MANIFEST_LIMIT, Source
+from ocipack.oci.store import MANIFEST_LIMIT, Source, Watched
 from ocipack.stores.registry import download, manifests, pages, referrers, upload
 from ocipack.stores.registry.client import Repository
 
@@ -202,6 +202,7 @@ class RegistryStore:
     def _origin(self, target: Descriptor, source: Source) -> str:
         """Name the repository to mount from; our own where the POST may find the blob here."""
         client = self.at.client
+        source = source.source if isinstance(source, Watched) else source
         if isinstance(source, RegistryStore) and source.at.client.registry == client.registry:
             return source.at.name
         other = client.place(target.digest)
@@ -351,7 +352,9 @@ class _Read:
         """See Source."""
         self.asked = True
         source = self._source
-        return source.claimed(target) if isinstance(source, RegistryStore) else source.fetch(target)
+        if isinstance(source, Watched) and isinstance(source.source, RegistryStore):
+            return source.watch(source.source.claimed(target))
+        return source.fetch(target)
 
     def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:
         """See Source."""
