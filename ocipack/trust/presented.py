@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Self
 
 from ocipack.errors import IntegrityError
@@ -34,15 +34,17 @@ class Presented:
         from cryptography import x509  # noqa: PLC0415 - start-up: only a failure is explained
 
         try:
-            found = x509.load_der_x509_certificate(der)
-            return cls(
-                _words(found.subject),
-                _words(found.issuer),
-                _names(found),
-                f"{found.not_valid_before_utc:%Y-%m-%d %H:%M}",
-                f"{found.not_valid_after_utc:%Y-%m-%d %H:%M}",
-            )
-        except ValueError as e:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what is odd about it is no business of ours
+                found = x509.load_der_x509_certificate(der)
+                return cls(
+                    _words(found.subject),
+                    _words(found.issuer),
+                    _names(found),
+                    f"{found.not_valid_before_utc:%Y-%m-%d %H:%M}",
+                    f"{found.not_valid_after_utc:%Y-%m-%d %H:%M}",
+                )
+        except (ValueError, TypeError, x509.InvalidVersion) as e:
             raise IntegrityError("not a certificate that can be read") from e
 
     @property
@@ -77,14 +79,8 @@ def _names(found: x509.Certificate) -> tuple[str, ...]:
     except (x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
         return ()
     names = [_safe(name) for name in listed.get_values_for_type(x509.DNSName)]
-    addresses = [str(ip_address(one)) for one in _addresses(listed)]
-    return tuple((names + addresses)[:NAMES])
-
-
-def _addresses(listed: x509.SubjectAlternativeName) -> list[str]:
-    from cryptography import x509  # noqa: PLC0415 - as above
-
-    return [str(one) for one in listed.get_values_for_type(x509.IPAddress) if "/" not in str(one)]
+    names += [str(address) for address in listed.get_values_for_type(x509.IPAddress)]
+    return tuple(names[:NAMES])
 
 
 def _safe(text: str) -> str:

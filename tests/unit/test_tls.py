@@ -23,6 +23,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from hypothesis import given, settings, strategies as st
 from registry import Fault, Registry, Switches
 
 from ocipack.errors import IntegrityError, Misuse, Rejected, StoreError, Unavailable
@@ -563,6 +564,26 @@ def test_a_certificate_is_a_strangers_word() -> None:
         Presented.parse(b"\x30\x00")
 
 
+@given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=6))
+@settings(max_examples=500, deadline=None)
+def test_hostile_certificates_are_shown_or_are_none(changes: list[tuple[int, int]]) -> None:
+    made = bytearray(CERTIFICATE)
+    for place, value in changes:
+        made[place % len(made)] = value
+    try:
+        said = str(Presented.parse(bytes(made)))
+    except IntegrityError:
+        return
+    assert said.isprintable()
+    assert len(said) < 2000
+
+
+def test_versions_that_there_are_none_of() -> None:
+    begin = CERTIFICATE.index(b"\xa0\x03\x02\x01\x02")  # [0] EXPLICIT INTEGER 2 (v3)
+    with pytest.raises(IntegrityError):
+        Presented.parse(CERTIFICATE[: begin + 4] + b"\x09" + CERTIFICATE[begin + 5 :])
+
+
 @pytest.mark.parametrize(
     ("names", "name", "good"),
     [
@@ -577,6 +598,11 @@ def test_a_certificate_is_a_strangers_word() -> None:
 )
 def test_whom_a_certificate_is_for(names: tuple[str, ...], name: str, good: bool) -> None:  # noqa: FBT001 - a table of cases
     assert Presented("s", "i", names, "", "").is_for(name) == good
+
+
+CERTIFICATE = x509.load_pem_x509_certificate(
+    trustme.CA().issue_cert("a.example", "127.0.0.1", "::1").cert_chain_pems[0].bytes()
+).public_bytes(serialization.Encoding.DER)
 
 
 def der(pem: bytes) -> bytes:
