@@ -278,7 +278,7 @@ def test_what_is_no_image_is_not_pinned(ocipack: Run, registry: Registry) -> Non
     Path("f.yaml").write_text(pod(f"{registry.name}/a:1"))
     code, out, err = ocipack("pin", "f.yaml")
     assert (code, out) == (3, "")
-    assert "is not a manifest or index" in err
+    assert "Docker's first format" in err
 
 
 # files

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema_rs
 import pytest
+from registry import Registry
 
 from ocipack.cli import projects
 from ocipack.cli.app import COMMANDS
@@ -199,8 +200,14 @@ def test_a_project_file_of_ones_own(ocipack: Run, planted: Path) -> None:
     assert {f["ignored"]["place"] for f in notes} == {"../mine.yaml:4:7"}
 
 
+@pytest.fixture
+def registry() -> Iterator[Registry]:
+    with Registry() as made:
+        yield made
+
+
 def test_every_command_writes_what_the_schema_describes_good_or_bad(
-    ocipack: Run, hello: Path, planted: Path, key: str, public: str
+    ocipack: Run, hello: Path, planted: Path, key: str, public: str, registry: Registry
 ) -> None:
     code, made, err = ocipack("pack", str(hello), "--to", "ocidir://made", "--allow-dirty")
     assert code == 0, err
@@ -227,6 +234,15 @@ def test_every_command_writes_what_the_schema_describes_good_or_bad(
         (0, ["keys", "public", public]),
         (0, ["init", str(hello)]),
         (2, ["init", str(hello)]),
+        (0, ["airgap", "save", "ocidir://site:v1", "-o", "site.tar", "--key", public]),
+        (0, ["airgap", "list", "site.tar"]),
+        (0, ["airgap", "verify", "site.tar", "--key", public]),
+        (2, ["airgap", "load", "site.tar", "--to", "ocidir://beyond", "--key", public]),
+        (2, ["mirror", "-f", "none.yaml"]),
+        (2, ["vendor", "-f", "none.yaml"]),
+        (0, ["registry", "check", registry.name]),
+        (2, ["login", registry.name, "--username", "me"]),
+        (0, ["logout", registry.name]),
         (0, ["rules", "list"]),
         (0, ["rules", "explain", "image-digest"]),
         (2, ["rules", "explain", "none"]),
@@ -237,11 +253,12 @@ def test_every_command_writes_what_the_schema_describes_good_or_bad(
         document = json.loads(out)
         SCHEMA.validate(document)
         assert document["exitCode"] == code
-        assert document["command"] == " ".join(line[: 2 if line[0] in ("keys", "rules") else 1])
+        assert document["command"] == " ".join(line[: 2 if line[0] in GROUPS else 1])
     assert {line[0] for _, line in lines} >= {*COMMANDS} - LATER
 
 
 DIRTY = ("pack", "render", "ship")
+GROUPS = ("airgap", "keys", "registry", "rules")
 JSON = ("--output", "json")
 LATER = {"pin", "lock", "policy"}
 """Commands that need more than this test has."""
