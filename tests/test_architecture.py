@@ -20,7 +20,7 @@ NOUNS = [
 ]
 VERBS = [
     *["copy", "pack", "render", "validate", "pin", "verify", "sign", "attest", "pull", "tag"],
-    *["promote", "mirror", "airgap", "diff", "drift", "admit", "ship"],
+    *["promote", "mirror", "vendor", "airgap", "diff", "drift", "admit", "ship"],
 ]
 EDGES = ["files", "stores", "tools", "signers"]
 ROOTS = ["server", "cli"]

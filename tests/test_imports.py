@@ -29,6 +29,7 @@ MAY = {
     ("list", "ocidir://{site}"): {"dataclasses"},
     ("init", "{site}/..", "--force"): {"dataclasses", "yaml"},
     ("mirror", "--help"): {"dataclasses", "yaml"},
+    ("vendor", "-f", "{site}/../vendor/vendor.yaml", "--check"): {"dataclasses", "yaml"},
     ("airgap", "list", "{site}/../site.tar"): {"dataclasses"},
     ("airgap", "diff", "{site}/../site.tar", "{site}/../site.tar"): {"dataclasses"},
     ("airgap", "verify", "{site}/../site.tar", "--key", "{keys}/cosign.pub"): {
@@ -46,6 +47,9 @@ MAY = {
     },
 }
 """Heavy modules that a run may have loaded at its end; everything else heavy it must not."""
+
+NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+"""The sha256 of no bytes."""
 
 SCRIPT = """
 import sys
@@ -88,6 +92,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "spec:\n  images: ['**']\n  authorities:\n"
         f"    - keys: [{{file: '{ROOT}/keys-example/cosign.pub'}}]\n"
     )
+    vendor = root / "vendor"
+    (vendor / "crds").mkdir(parents=True)
+    (vendor / "crds/a.yaml").write_bytes(b"")
+    entry = "- into: crds\n  url: https://example.com/a.yaml\n"
+    head = "apiVersion: ocipack.dev/v1alpha1\nkind: "
+    (vendor / "vendor.yaml").write_text(f"{head}Vendor\nvendor:\n{entry}")
+    held = f"  sha256: {NOTHING}\n  files:\n  - sha256: {NOTHING}\n    name: a.yaml\n"
+    (vendor / "vendor.lock").write_text(f"{head}VendorLock\nvendored:\n{entry}{held}")
     return root / "site"
 
 

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from ocipack.stores.auth.credential import Credential
     from ocipack.stores.auth.keeping import Keeper
     from ocipack.stores.charts import ChartRepository, ChartStore
+    from ocipack.stores.downloads import Downloads
     from ocipack.stores.http.host import Host
     from ocipack.stores.http.settings import Proxies
     from ocipack.stores.http.tally import Tally
     from ocipack.stores.http.transport import Transport
+    from ocipack.stores.http.url import Url
     from ocipack.stores.registry.client import Client
     from ocipack.stores.registry.registries import Registries
     from ocipack.stores.registry.store import RegistryStore
@@ -98,6 +100,21 @@ class Connections:
     def store(self, reference: Reference, *, write: bool, prefetch: bool = True) -> RegistryStore:
         """The repository of `reference`; without `prefetch` names are resolved by HEAD."""
         return self._registries.store(reference, writes=write, prefetch=prefetch)
+
+    def downloads(self) -> Downloads:
+        """What fetches files by their addresses."""
+        from ocipack.stores.downloads import Downloads  # noqa: PLC0415 - start-up
+
+        return Downloads(self._registries.transport, self._registries.credentials)
+
+    def known(self, url: Url) -> tuple[Host, Credential]:
+        """What is said of the host of `url`, and who we are there, for a program that asks it.
+
+        Rejected if it is not among those that may be contacted.
+        """
+        self._registries.transport.admit(url)
+        host = self._registries.transport.settings.host(url.netloc)
+        return host, self._registries.credentials.find(url.netloc, "")
 
     def chart(self, where: Location, hints: Collection[str] = ()) -> ChartStore:
         """A chart of a classic Helm repository, whose index is read once in a run.

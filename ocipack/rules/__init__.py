@@ -15,6 +15,7 @@ from ocipack.rules.pins import PINS
 from ocipack.rules.rule import Rule
 from ocipack.rules.signatures import SIGNATURES
 from ocipack.rules.trees import TREES
+from ocipack.rules.vendored import VENDORED
 
 ROOMS: dict[str, dict[str, Rule]] = {
     "Objects": OBJECTS,
@@ -22,6 +23,7 @@ ROOMS: dict[str, dict[str, Rule]] = {
     "Kustomizations": KUSTOMIZATIONS,
     "Pins": PINS,
     "Mirrors": MIRRORS,
+    "Vendored content": VENDORED,
     "Trees and keys": TREES,
     "Signatures": SIGNATURES,
     "Contents": CONTENTS,

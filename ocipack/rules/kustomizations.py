@@ -21,7 +21,7 @@ KUSTOMIZATIONS = table(
         ERROR,
         "an address that kustomize would fetch",
         "what is fetched later is not what was checked, packed and signed",
-        "vendor it: commit what it names and refer to it by a relative path",
+        "bring it into the tree with `ocipack vendor` and refer to it by a relative path",
     ),
     Rule(
         "kustomization-missing",

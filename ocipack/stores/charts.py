@@ -6,8 +6,7 @@ here is what Helm pulls there. Nobody can write here, and nothing is attached to
 1. An archive is what the index says by sha256. Where the index says none it is refused, unless
    the digest of the artifact itself is asked for.
 2. The archive must be of the chart and version that the index says.
-3. Credentials are those of the very host that is asked (docker's configuration), sent when it
-   asks for them, and not over plain HTTP but where that is allowed for the host.
+3. Credentials, and plain HTTP, are as `stores.downloads` has them.
 4. An index reached by TLS cannot lead to plain HTTP, nor a public one to an inner address.
 """
 
@@ -19,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
-from ocipack.errors import IntegrityError, Misuse, NotFound, Rejected, StoreError
+from ocipack.errors import IntegrityError, NotFound, Rejected, StoreError
 from ocipack.helm import index
 from ocipack.helm.chart import ARCHIVE, PROVENANCE_BYTES, SIGNED, Package, is_tag, tag
 from ocipack.helm.metadata import is_version
@@ -27,13 +26,9 @@ from ocipack.oci.artifact import Artifact
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
 from ocipack.stores.auth.config import Credentials
-from ocipack.stores.auth.credential import Credential
-from ocipack.stores.http.answer import Answer
-from ocipack.stores.http.coding import NotGzip, gunzip
+from ocipack.stores.downloads import OK, Downloads, bare
 from ocipack.stores.http.transport import Transport
 from ocipack.stores.http.url import Url, printable
-from ocipack.stores.registry.client import explain
-from ocipack.stores.registry.refusal import UNAUTHORIZED
 
 if TYPE_CHECKING:
     from ocipack.helm.index import Release
@@ -41,11 +36,8 @@ if TYPE_CHECKING:
 HELD: Final = 64 * 1024 * 1024
 """Bytes of archives that are kept between looking into them and handing them on."""
 
-_OK: Final = 200
 _ABSENT: Final = frozenset({403, 404, 410})
 """What a server says of a file that is not there; S3 says 403 to whoever may not list."""
-
-_PIECE: Final = 256 * 1024
 
 
 class ChartRepository:
@@ -56,25 +48,17 @@ class ChartRepository:
 
     def __init__(self, transport: Transport, credentials: Credentials, address: str) -> None:
         self.address = address.rstrip("/")
-        self._transport, self._credentials = transport, credentials
-        self._base = Url.parse(f"{self.address}/{index.FILE}")
+        self._downloads = Downloads(transport, credentials)  # (3)
+        self._base = self._downloads.address(f"{self.address}/{index.FILE}")
         self._lock = threading.Lock()
         self._charts: Mapping[str, tuple[Release, ...]] | None = None
-        self._login: dict[str, Credential] = {}
-        if self._base.scheme == "http" and not self._is_plain(self._base):
-            raise Misuse(
-                f"{self.address}: plain HTTP, which anybody on the way can read and change",
-                hint=f"use https://, or allow it with --plain-http {self._base.netloc}",
-            )
-
-    def _is_plain(self, url: Url) -> bool:
-        return self._transport.base(url.netloc).scheme == "http"
 
     def releases(self, name: str) -> tuple[Release, ...]:
         """The versions of a chart. NotFound if there is no such chart."""
         with self._lock:
             if self._charts is None:
-                self._charts = index.read(self._get(self._base, index.BYTES))
+                answer, raw = self._downloads.get(self._base, index.BYTES, {OK})
+                self._charts = index.read(bare(answer, raw, index.BYTES))
             found = self._charts.get(name)
         if found is None:
             raise NotFound(f"{self.address}: there is no chart {name!r} in its {index.FILE}")
@@ -104,16 +88,16 @@ class ChartRepository:
                 hint="name the chart there: oci://registry/repository",
             )
         url = Url.parse(urljoin(f"{self.address}/", release.url))
-        if url.scheme == "http" and self._base.scheme == "http" and not self._is_plain(url):
+        if url.scheme == self._base.scheme == "http" and not self._downloads.is_plain(url):
             raise StoreError(f"{self._base.shown} leads to plain HTTP ({url.shown})")  # (4)
         return url
 
     def _archive(self, url: Url, digest: Digest | None) -> bytes:
         """An archive, as it came or without the coding that a server put on it."""
-        answered, raw = self._answer(url, ARCHIVE, {_OK})
+        answer, raw = self._downloads.get(url, ARCHIVE, {OK}, self._base)  # (4)
         if digest is None or Digest.of(raw) == digest:
             return raw
-        inner = _gunzipped(raw, ARCHIVE) if answered.is_gzipped else b""
+        inner = bare(answer, raw, ARCHIVE)
         if Digest.of(inner) == digest:
             return inner
         raise IntegrityError(  # (1)
@@ -124,72 +108,8 @@ class ChartRepository:
     def _provenance(self, url: Url) -> bytes | None:
         """The provenance file beside an archive; what is none, such as a page, is not there."""
         beside = Url(url.scheme, url.host, url.port, f"{url.path}.prov", url.query)
-        answer, raw = self._answer(beside, PROVENANCE_BYTES, {_OK, *_ABSENT})
-        return raw if answer.status == _OK and raw.startswith(SIGNED) else None
-
-    def _get(self, url: Url, limit: int) -> bytes:
-        answer, raw = self._answer(url, limit, {_OK})
-        return (_gunzipped(raw, limit) or raw) if answer.is_gzipped else raw
-
-    def _answer(self, url: Url, limit: int, ok: Collection[int]) -> tuple[Answer, bytes]:
-        """Read a file whole, again if that can help; the body of a status but 200 is not read."""
-
-        def once() -> tuple[Answer, bytes]:
-            answer = self._asked(url, ok)
-            if answer.status != _OK:
-                answer.finish()
-                return answer, b""
-            return answer, _limited(answer, limit)
-
-        return self._transport.patience.retry(once)
-
-    def _asked(self, url: Url, ok: Collection[int]) -> Answer:
-        credential = self._login.get(url.netloc)
-        answer = self._sent(url, credential)
-        if answer.status == UNAUTHORIZED and credential is None:
-            credential = self._credentials.find(url.netloc, "")  # (3)
-            if credential.username:
-                answer.finish()
-                self._login[url.netloc] = credential
-                answer = self._sent(url, credential)
-        if answer.status in ok:
-            return answer
-        tried = credential or Credential("anonymous; the server asked for no credentials")
-        raise explain(answer, tried, tried.secrets)
-
-    def _sent(self, url: Url, credential: Credential | None) -> Answer:
-        headers = {"Authorization": credential.basic} if credential is not None else {}
-        told = None if url.origin == self._base.origin else self._base
-        return self._transport.exchange("GET", url, headers=headers, sent_by=told)  # (4)
-
-
-def _limited(answer: Answer, limit: int) -> bytes:
-    """The body as it came; IntegrityError if it is longer than `limit` bytes."""
-    if (answer.length or 0) > limit:
-        answer.drop()
-        raise IntegrityError(f"{answer.at.what}: the answer is longer than {limit} bytes")
-    pieces, total = [], 0
-    for piece in answer.chunks():
-        total += len(piece)
-        if total > limit:
-            answer.drop()
-            raise IntegrityError(f"{answer.at.what}: the answer is longer than {limit} bytes")
-        pieces.append(piece)
-    return b"".join(pieces)
-
-
-def _gunzipped(raw: bytes, limit: int) -> bytes:
-    """`raw` without the coding that its header says; nothing if it has none, or is too long."""
-    pieces, total = [], 0
-    try:
-        for piece in gunzip([raw], _PIECE):
-            total += len(piece)
-            if total > limit:
-                return b""
-            pieces.append(piece)
-    except NotGzip:
-        return b""
-    return b"".join(pieces)
+        answer, raw = self._downloads.get(beside, PROVENANCE_BYTES, {OK, *_ABSENT}, self._base)
+        return raw if answer.status == OK and raw.startswith(SIGNED) else None
 
 
 class ChartStore:

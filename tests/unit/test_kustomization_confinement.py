@@ -84,7 +84,7 @@ ADDRESSES = [
 def test_addresses(address: str) -> None:  # check 3
     found = one(f"resources: ['{address}']")
     assert found.rule == "kustomization-address"
-    assert "vendor it" in found.hint
+    assert "`ocipack vendor`" in found.hint
 
 
 @pytest.mark.parametrize("address", ["https://example.com/a.yaml", "github.com/org/repo"])

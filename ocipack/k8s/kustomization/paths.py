@@ -111,7 +111,7 @@ def _check_form(text: str) -> None:
         raise PathError(
             "kustomization-address",
             f"{shown(text)} is an address, which kustomize would fetch",
-            "vendor it: commit what it names and refer to it by a relative path",
+            "bring it into the tree with `ocipack vendor` and refer to it by a relative path",
         )
     if not _PLAIN.fullmatch(text):
         raise PathError(
