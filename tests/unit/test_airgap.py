@@ -156,6 +156,16 @@ def test_a_fallback_tag_of_the_origin_is_not_copied(path: Path) -> None:
     assert stale.digest.hex not in blobs(path)
 
 
+@pytest.mark.parametrize("ending", [".sig", ".att", ""])
+def test_what_is_only_attached_is_no_item(path: Path, ending: str) -> None:
+    """Who reads the archive would take its name for something else."""
+    team = Team()
+    name = f"sha256-{team.root.digest.hex}{ending}"
+    team.store.names[name] = team.root
+    with pytest.raises(Misuse, match="such a tag says what is attached to a digest"):
+        write(path, wanted(team.store, f"{team.name}:{name}"))
+
+
 def test_two_repositories_with_one_tag_keep_both(path: Path) -> None:
     one, other = Team("a.example/team/app"), Team("b.example/team/app", words="other")
     write(path, one.wanted, other.wanted)

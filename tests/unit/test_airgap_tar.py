@@ -135,11 +135,11 @@ def test_a_run_that_was_cut_goes_on(path: Path, volume: int, after: int, part: i
     assert [one for one in names(path) if one.startswith(".")] == []
 
 
-def left(path: Path) -> None:
+def left(path: Path, volume: int = 0) -> None:
     """Leave an archive that only lacks its end."""
 
     def run() -> None:
-        with Stream(path) as out:
+        with Stream(path, volume=volume) as out:
             out.begin(MEMBERS)
             for data in CONTENT.values():
                 out.put([data])
@@ -174,10 +174,15 @@ def test_what_was_left_of_another_archive_is_no_part_of_this(path: Path) -> None
         assert len(archive.getnames()) == len(MEMBERS)
 
 
-def test_volumes_of_another_size_are_begun_anew(path: Path) -> None:
-    left(path)
-    assert write(path, volume=MiB).files
-    assert ".site.tar.partial" not in names(path)
+@pytest.mark.parametrize("before", [0, 2 * MiB, 1_500_000])
+def test_volumes_of_another_size_are_begun_anew(path: Path, before: int) -> None:
+    write(path.with_name("one.tar"))
+    left(path, before)
+    write(path, volume=MiB)
+    assert [one for one in names(path) if one.startswith(".")] == []
+    assert whole(path) == path.with_name("one.tar").read_bytes()
+    with Archive(path) as archive:
+        archive.check()
 
 
 def test_an_archive_is_replaced_only_if_it_may_be(path: Path) -> None:
