@@ -1304,6 +1304,23 @@ def test_pages_that_name_no_next_one(
     assert opened(server).few_tags() is None or len(names) < page
 
 
+def test_a_list_that_always_ends_where_lists_are_cut_ends(
+    server: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"v{n:03}" for n in range(49)]
+    server.switches.faults = [
+        Fault("/tags/list", 200, {}, json.dumps({"tags": [*names, f"w{n}"]}).encode(), times=1)
+        for n in range(20)
+    ]
+    monkeypatch.setattr("ocipack.stores.registry.pages.PAGES", 7)
+    with pytest.raises(StoreError, match="more than 7 pages"):
+        opened(server).tags()
+    assert len(server.requests) == 8
+    monkeypatch.setattr("ocipack.stores.registry.pages.LISTING_TOTAL", 1500)
+    with pytest.raises(StoreError, match="beyond 1000000 tags, 1500 bytes"):
+        opened(server).tags()
+
+
 def test_a_registry_that_knows_no_last_has_told_everything(
     server: Registry, origin: MemoryStore
 ) -> None:

@@ -319,19 +319,23 @@ class RegistryStore:
         """Every tag, sorted bytewise; NotFound if the registry knows no such repository."""
         answer, raw = self.at.read("tags/list", {_OK}, pages.LISTING_LIMIT, elsewhere=False)
         found: set[str] = set()
-        while True:
+        total = 0
+        for _ in range(pages.PAGES):
             before, names = len(found), list[str]()
             for page in pages.following(self.at, answer, raw, accept=""):
                 names = list(_tags(page, answer.at.what))
                 found.update(names)
-                if len(found) > _TAGS:
-                    raise StoreError(f"{self.at.shown}: more than {_TAGS} tags")
+                total += len(page)
+                if len(found) > _TAGS or total > pages.LISTING_TOTAL:
+                    limits = f"{_TAGS} tags, {pages.LISTING_TOTAL} bytes"
+                    raise StoreError(f"{self.at.shown}: its list of tags is beyond {limits}")
             if len(found) == before or not pages.is_cut(len(names)):
                 return iter(sorted(found))
             url = self.at.url("tags/list").plus("last", names[-1])
             ok = {_OK, _NOT_FOUND, *manifests.NO_HEAD}
             answer, raw = self.at.read(url, ok, pages.LISTING_LIMIT, elsewhere=False)
             raw = raw if answer.status == _OK else b"{}"
+        raise StoreError(f"{self.at.shown}: its list of tags has more than {pages.PAGES} pages")
 
 
 class _Read:
