@@ -19,10 +19,13 @@ from ocipack.k8s.resource import Resource, resources
 from ocipack.k8s.yaml.documents import read as documents
 from ocipack.k8s.yaml.events import Endless
 from ocipack.k8s.yaml.scalars import Dialect
-from ocipack.report import Report, Severity
+from ocipack.report import Finding, Report, Severity
 from ocipack.tree.ignore import IGNORE_FILE, dropped
 
 Build = Callable[[Root], bytes]
+
+_EMPTY = "{} builds to no object at all"
+_WHY_EMPTY = "its files hold only comments or empty documents, or everything in it is local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,10 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """Every root of a tree, in the order of their names; at least one object in each."""
+    """The roots of a tree that hold objects, in the order of their names.
+
+    There is at least one, unless whoever asked said that there need not be.
+    """
 
     roots: tuple[Built, ...]
     report: Report
@@ -54,6 +60,7 @@ def render(
     *,
     roots: Sequence[str] | None = None,
     jobs: int = 2,
+    empty: bool = False,
 ) -> Rendered:
     """Build `roots` (directories of the tree), or those that are found if None are given.
 
@@ -62,17 +69,26 @@ def render(
     `names` are the files of the tree, `read` reads one, `build` runs kustomize on one root; `jobs`
     of them run at once. What source-controller drops on arrival (CI files, `.sourceignore`) does
     not exist here, since it will not in the cluster. Raises Misuse for a root that is no
-    directory, Rejected if a kustomization must not be built or there is nothing to render;
-    what `build` raises comes through, of the first root in order.
+    directory, Rejected if a kustomization must not be built or there is nothing to render: in the
+    whole tree, or in a root that was named. One that was found is only warned of: an overlay may
+    wait for its first file. With `empty` that is all: the caller looks whether there is anything.
+    What `build` raises comes through, of the first root in order.
     """
     walk = Walk(View.of(_arriving(list(names), read)), read)
-    targets = confined(_normalised(roots, walk.view), walk)
+    named = _normalised(roots, walk.view)
+    targets = confined(named, walk)
     if not walk.report.ok:
         raise _refused(walk.report)
     _refuse_nothing(targets)
     _refuse_endless(targets, walk)
     every = zip(targets, _all(build, targets, jobs), strict=True)
-    return Rendered(tuple(_parsed(root, data, walk.view) for root, data in every), walk.report)
+    built = [_parsed(root, data, walk.view) for root, data in every]
+    nothing = [one.root for one in built if not one.resources]
+    for root in () if empty else nothing:
+        if len(nothing) == len(built) or root.directory in (named or ()):
+            raise Rejected(f"nothing to render: {_EMPTY.format(root)}", hint=_WHY_EMPTY)
+    report = walk.report + Report(tuple(_warning(root, walk.view) for root in nothing))
+    return Rendered(tuple(one for one in built if one.resources), report)
 
 
 def _arriving(names: list[str], read: Read) -> set[str]:
@@ -159,16 +175,20 @@ def _all(build: Build, targets: list[Root], jobs: int) -> list[bytes]:
         pool.shutdown(wait=False, cancel_futures=True)  # after a failure nothing more is started
 
 
+def _file(root: Root, view: View) -> str:
+    return next(iter(view.kustomizations(root.directory)), str(root))
+
+
+def _warning(root: Root, view: View) -> Finding:
+    message = _EMPTY.format(root)
+    return Finding("root-empty", message, Severity.WARNING, file=_file(root, view), hint=_WHY_EMPTY)
+
+
 def _parsed(root: Root, data: bytes, view: View) -> Built:
-    file = next(iter(view.kustomizations(root.directory)), str(root))
+    file = _file(root, view)
     try:
         stream = documents(data, Dialect.FLUX)
         found = tuple(resources(stream, Dialect.FLUX, file=file, root=str(root)))
     except IntegrityError as e:
         raise IntegrityError(f"what kustomize built of {root}: {e}", hint=e.hint) from e
-    if not found:
-        raise Rejected(
-            f"nothing to render: {root} builds to no object at all",
-            hint="its files hold only comments or empty documents, or everything in it is local",
-        )
     return Built(root, data, found)

@@ -15,7 +15,7 @@ from ocipack.errors import OcipackError, Rejected
 from ocipack.files.snapshot import RESOLVE, snapshot
 from ocipack.files.workspace import Workspace
 from ocipack.k8s.kustomization.paths import View
-from ocipack.k8s.kustomization.walk import EVERY, Walk, confined
+from ocipack.k8s.kustomization.walk import EVERY, Read, Walk, confined
 from ocipack.render import Rendered, render
 from ocipack.report import Finding, Report
 from ocipack.tools.kustomize import Kustomize, Program
@@ -81,7 +81,8 @@ class Building:
         if only:
             walk = Walk(View.of(seen.tree.files), lambda name: (top / name).read_bytes())
             wanted = tuple(one.directory for one in confined(only, walk))
-        for root, result in zip(wanted, self._all(wanted, top, seen.tree), strict=True):
+        results = self._all(wanted, top, seen.tree, empty=not only or EVERY in only)
+        for root, result in zip(wanted, results, strict=True):
             name = root or "."
             if isinstance(result, OcipackError):
                 made.failures.append((directory.prefix + name, result))
@@ -100,7 +101,7 @@ class Building:
         return made
 
     def _all(
-        self, roots: tuple[str, ...], top: Path, tree: Tree
+        self, roots: tuple[str, ...], top: Path, tree: Tree, *, empty: bool
     ) -> Iterator[Rendered | OcipackError]:
         names = list(tree.files)
         private = self._workspace.directory()
@@ -108,14 +109,19 @@ class Building:
             Kustomize(self._program, top, private, timeout=self._timeout) as kustomize,
             ThreadPoolExecutor(max_workers=self._jobs, thread_name_prefix="build") as pool,
         ):
-            yield from pool.map(partial(_one, names, top, kustomize), roots)
+            one = partial(_one, names, lambda name: (top / name).read_bytes(), kustomize, empty)
+            yield from pool.map(one, roots)
 
 
-def _one(names: list[str], top: Path, kustomize: Kustomize, root: str) -> Rendered | OcipackError:
+def _one(
+    names: list[str],
+    read: Read,
+    kustomize: Kustomize,
+    empty: bool,  # noqa: FBT001 - called by the pool
+    root: str,
+) -> Rendered | OcipackError:
     try:
-        return render(
-            names, lambda name: (top / name).read_bytes(), kustomize.build, roots=(root,), jobs=1
-        )
+        return render(names, read, kustomize.build, roots=(root,), jobs=1, empty=empty)
     except OcipackError as e:
         return e
 

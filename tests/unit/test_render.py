@@ -146,6 +146,35 @@ def test_a_root_that_builds_to_nothing_is_named(output: str) -> None:
         rendered({"app/c.yaml": CM}, "app", builder=Builder(output))
 
 
+def test_a_root_that_was_found_and_builds_to_nothing_is_warned_of() -> None:
+    files = {
+        f"{name}/{file}": text
+        for name in ("a", "b")
+        for file, text in (("c.yaml", CM), ("kustomization.yaml", "resources: [c.yaml]\n"))
+    }
+    outputs = {"a": b"# nothing\n", "b": CM.encode()}
+
+    def build(root: Root) -> bytes:
+        return outputs[root.directory]
+
+    def made(roots: list[str] | None = None, *, empty: bool = False) -> Rendered:
+        data = {name: text.encode() for name, text in files.items()}
+        return render(data, data.__getitem__, build, roots=roots, empty=empty)
+
+    done = made()
+    assert [built.root.directory for built in done.roots] == ["b"]
+    assert [(f.rule, f.file) for f in done.report.findings] == [
+        ("root-empty", "a/kustomization.yaml")
+    ]
+    assert done.report.ok
+    with pytest.raises(Rejected, match="nothing to render: a builds to no object at all"):
+        made(["a", "b"])
+    outputs["b"] = b""
+    assert made(["a"], empty=True).roots == ()
+    with pytest.raises(Rejected, match="nothing to render: a builds to no object at all"):
+        made()
+
+
 def test_output_that_is_not_yaml() -> None:
     with pytest.raises(IntegrityError, match=r"what kustomize built of \.: line 1, column 2"):
         rendered({"c.yaml": CM}, builder=Builder("[}"))
