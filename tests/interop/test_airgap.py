@@ -105,7 +105,7 @@ def test_oras_copies_out_of_it_with_what_is_attached(
     named = desk.tool("oras", "manifest", "fetch", "--oci-layout-path", "site.tar", site.name)
     assert json.loads(named.expect())["mediaType"] == INDEX
     desk.tool("oras", "pull", "--oci-layout", "site.tar:ocipack-airgap", "-o", "papers").expect()
-    assert [one.name for one in (desk.folder / "papers").iterdir()] == ["alice.pub"]
+    assert (desk.folder / "papers/keys/alice.pub").is_file()
     record = desk.tool("oras", "manifest", "fetch", "--oci-layout", "site.tar:ocipack-airgap")
     assert json.loads(record.expect())["artifactType"] == TYPE
 

@@ -98,9 +98,9 @@ def save(
     jobs: int,
     **options: Any,
 ) -> Outcome:
-    """Verify everything, then write it into one archive, an OCI image layout in a tar.
+    """Verify everything, then write it into one archive.
 
-    With each PLACE goes all that belongs to it: platforms, signatures and attestations in every
+    The archive is an OCI image layout in a tar (docs/airgap.md). With each PLACE goes all that belongs to it: platforms, signatures and attestations in every
     form, and what is attached to those. The same content gives the same bytes. FILE is there when
     all of it is; an interrupted run goes on where it was. Prints FILE.
     """
@@ -148,7 +148,7 @@ def load(
     jobs: int,
     **options: Any,
 ) -> Outcome:
-    """Check and verify everything in an archive, then bring it into a registry, tags last.
+    """Verify an archive, then bring it into a registry.
 
     Nothing is written unless every byte of the archive is right and every item proven by your own
     --policy or --key; what came in the archive is never asked. Run again what was interrupted.
@@ -164,7 +164,7 @@ def load(
 @_since_option
 @proof_options
 def verify(app: App, *, path: str, since: str, **options: Any) -> Outcome:
-    """Prove that an archive is whole and everything in it signed by keys you trust.
+    """Prove that an archive is whole and signed.
 
     Every byte is hashed; nothing is asked of any network. Prints what was proven.
     """
@@ -186,9 +186,9 @@ def verify(app: App, *, path: str, since: str, **options: Any) -> Outcome:
 @click.argument("path", metavar="ARCHIVE")
 @click.option("--digests", is_flag=True, help="Print the list that `save --since` takes.")
 def list_(_: App, *, path: str, digests: bool) -> Outcome:
-    """Show what is in an archive: names, sizes, and how many signatures each has.
+    """Show what is in an archive.
 
-    Only manifests are read; `verify` hashes everything.
+    That is names, sizes, how many signatures each has, and what it is. Only manifests are read; `verify` hashes everything.
     """
     with archive(path) as (_files, site), Transfers() as transfers:
         items = everything(site, transfers)
@@ -207,7 +207,10 @@ def list_(_: App, *, path: str, digests: bool) -> Outcome:
 @click.argument("before", metavar="BEFORE")
 @click.argument("after", metavar="AFTER")
 def diff(_: App, *, before: str, after: str) -> Outcome:
-    """Show what changed from one archive to another: names that came, went or moved, and bytes."""
+    """Show what changed between two archives.
+
+    That is names that came, went, moved or were signed anew, and the bytes that only one has.
+    """
     with Transfers() as transfers, archive(before) as (_old, old), archive(after) as (_new, new):
         found = compare(everything(old, transfers), everything(new, transfers))
     rows = [f"{one.word:<8}  {plain(one.name)}  {_moved(one)}" for one in found.changes]
@@ -250,9 +253,9 @@ def _difference(found: Difference) -> dict[str, Any]:
 )
 @click.option("--force", is_flag=True, help="Replace what is in DIR, as a whole.")
 def files(_: App, *, path: str, directory: str, force: bool) -> Outcome:
-    """Take the files out that came with an archive: lock, policies, keys.
+    """Take out the files that came with an archive.
 
-    They are copies, and nothing vouches for who wrote them. Prints DIR.
+    These are the lock, policies and keys. They are copies, and nothing vouches for who wrote them. Prints DIR.
     """
     from ocipack.files.unpack import write_tree  # noqa: PLC0415 - start-up
     from ocipack.tree.tree import Entry  # noqa: PLC0415 - start-up
