@@ -27,7 +27,7 @@ COMMANDS = {
     "inspect": "Show an artifact's manifest, and everything attached to it.",
     "keys": "Make, import and read signing keys.",
     "policy": "Check, explain and test verification policies.",
-    "init": "Write a first project file from what is found in a directory.",
+    "init": "Write a first project file, ocipack.yaml, from what is found in a directory.",
     "pin": "Give every image a digest, in place.",
     "lock": "Show what references resolved to, and whether they still do.",
     "login": "Log in at a registry, and keep the credentials as docker does.",

@@ -79,7 +79,7 @@ def mirror(
     jobs: int,
     **options: Any,
 ) -> Outcome:
-    """Bring images, artifacts, charts and whole locks to another registry, nothing lost.
+    """Bring images, artifacts, charts and whole locks to another registry.
 
     FILE says what, and how it is called there (docs/mirror.md). Each is verified as the policy of
     the file or of the command line says, then copied with its signatures and all else that is
