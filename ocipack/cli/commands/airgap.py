@@ -100,9 +100,10 @@ def save(
 ) -> Outcome:
     """Verify everything, then write it into one archive.
 
-    The archive is an OCI image layout in a tar (docs/airgap.md). With each PLACE goes all that belongs to it: platforms, signatures and attestations in every
-    form, and what is attached to those. The same content gives the same bytes. FILE is there when
-    all of it is; an interrupted run goes on where it was. Prints FILE.
+    The archive is an OCI image layout in a tar (docs/airgap.md). With each PLACE goes all that
+    belongs to it: platforms, signatures and attestations in every form, and what is attached to
+    those. The same content gives the same bytes. FILE is there when all of it is; an interrupted
+    run goes on where it was. Prints FILE.
     """
     from ocipack.cli.saving import Inputs, Into, run  # noqa: PLC0415 - start-up
 
@@ -188,7 +189,8 @@ def verify(app: App, *, path: str, since: str, **options: Any) -> Outcome:
 def list_(_: App, *, path: str, digests: bool) -> Outcome:
     """Show what is in an archive.
 
-    That is names, sizes, how many signatures each has, and what it is. Only manifests are read; `verify` hashes everything.
+    That is names, sizes, how many signatures each has, and what it is. Only manifests are read;
+    `verify` hashes everything.
     """
     with archive(path) as (_files, site), Transfers() as transfers:
         items = everything(site, transfers)
@@ -255,7 +257,8 @@ def _difference(found: Difference) -> dict[str, Any]:
 def files(_: App, *, path: str, directory: str, force: bool) -> Outcome:
     """Take out the files that came with an archive.
 
-    These are the lock, policies and keys. They are copies, and nothing vouches for who wrote them. Prints DIR.
+    These are the lock, policies and keys. They are copies, and nothing vouches for who wrote them.
+    Prints DIR.
     """
     from ocipack.files.unpack import write_tree  # noqa: PLC0415 - start-up
     from ocipack.tree.tree import Entry  # noqa: PLC0415 - start-up
