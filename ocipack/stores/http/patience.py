@@ -83,6 +83,8 @@ class Trying:
 def retry_after(answer: Answer) -> float | None:
     """Seconds the server asks for (RFC 9110, 10.2.3); a date is read against its own clock."""
     text = answer.header("Retry-After").strip()
+    if not text:
+        return None
     if text.isascii() and text.isdigit():
         return float(text[:9])
     try:
