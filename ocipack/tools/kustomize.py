@@ -1,8 +1,7 @@
 """kustomize as a subprocess: alone, without network or environment, bounded in time and output.
 
-The confinement of what it reads is decided before (`k8s.kustomization`). What is here is the
-second wall: no `PATH` (so no git, no helm, no plugin), an empty home, proxies that refuse, its own
-process group, and nothing inherited from our environment.
+The confinement of what it reads is decided before (`k8s.kustomization`). What is here, and in
+`tools.bounded`, is the second wall: no git, no helm, no plugin, and no network.
 """
 
 from __future__ import annotations
@@ -10,13 +9,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import selectors
 import shutil
 import signal
-import subprocess
 import tempfile
-import threading
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
@@ -24,28 +19,19 @@ from typing import Final, Self
 from ocipack.errors import Misuse, Rejected, Unavailable
 from ocipack.k8s.kustomization.walk import Root
 from ocipack.k8s.yaml import limits
+from ocipack.tools.bounded import Bounded
 
 TIMEOUT: Final = 120.0
 """Seconds that one build may take."""
 
-ERRORS: Final = 1024 * 1024
-"""Bytes of what kustomize says on stderr that are kept."""
-
 PROGRAMS: Final = ("embedded", "kubectl", "kustomize")
 """Which program renders: the wheel's kubectl, or one found on the search path."""
 
-_NO_PROXY_ANSWERS: Final = "http://127.0.0.1:9"  # the discard port
-_DEAD: Final = {
-    name: _NO_PROXY_ANSWERS
-    for lower in ("http_proxy", "https_proxy", "all_proxy")
-    for name in (lower, lower.upper())
-}
 _DIED: Final = re.compile(r"^(?:fatal error: |runtime: )", re.MULTILINE)
 _PANIC: Final = re.compile(r"^panic: .*", re.MULTILINE)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _LITERAL: Final = re.compile(r"(literal sources? ).*", re.IGNORECASE)
 _WORDS: Final = 2000
-_PIECE: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +77,6 @@ def _embedded() -> str | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    status: int
-    output: bytes
-    errors: str
-
-
 class Kustomize:
     """Builds directories of one private copy of a tree; safe to call from several threads.
 
@@ -117,20 +96,19 @@ class Kustomize:
         self._program = program
         self._top = top
         self._private = private
-        self._timeout = timeout
-        self._limit = limit
-        self._lock = threading.Lock()
-        self._running: set[int] = set()
-        self._closed = False
+        self._process = Bounded(
+            "kustomize",
+            private,
+            timeout=timeout,
+            limit=limit,
+            hint="an alias bomb, or a base that is named very often, makes kustomize run for ever",
+        )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._closed = True
-            for group in self._running:
-                _kill(group)
+        self._process.__exit__()
 
     def version(self) -> str:
         """What renders, for reports: `kubectl v1.37.1 (kustomize v5.8.1)`."""
@@ -141,7 +119,7 @@ class Kustomize:
         return f"kubectl {kubectl} (kustomize {found.get('kustomizeVersion', 'unknown')})"
 
     def _ask(self, arguments: list[str]) -> bytes:
-        ended = self._run([self._program.path, *arguments], "its version")
+        ended = self._process.run([self._program.path, *arguments], "its version")
         if ended.status:
             raise Unavailable(f"{self._program.path} does not say its version")
         return ended.output
@@ -153,7 +131,7 @@ class Kustomize:
         hangs, is killed, runs out of memory or stack, or cannot be started.
         """
         directory = self._top / root.directory if root.resources is None else self._generate(root)
-        ended = self._run(self._program.arguments(directory), str(root))
+        ended = self._process.run(self._program.arguments(directory), str(root))
         if ended.status == 0:
             return ended.output
         if ended.status < 0:
@@ -198,76 +176,3 @@ class Kustomize:
         said = _LITERAL.sub(r"\1***", said)  # it quotes the literals of Secrets
         said = re.sub("^[Ee]rror: ", "", said) or "no reason given"
         return said if len(said) <= _WORDS else said[:_WORDS] + "…"
-
-    def _environment(self) -> dict[str, str]:
-        return {"HOME": str(self._private), "TMPDIR": str(self._private), **_DEAD}
-
-    def _run(self, arguments: list[str], what: str) -> _Ended:
-        with self._lock:
-            if self._closed:
-                raise Unavailable("interrupted")
-            try:
-                process = subprocess.Popen(  # noqa: S603 - a fixed program, arguments of our own
-                    arguments,
-                    cwd=self._private,
-                    env=self._environment(),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    start_new_session=True,
-                )
-            except OSError as e:
-                raise Unavailable(f"cannot start {arguments[0]}: {e.strerror}") from e
-            self._running.add(process.pid)
-        try:
-            return self._gather(process, what)
-        finally:
-            _kill(process.pid)  # children that outlive it, and itself after a failure
-            process.wait()
-            with self._lock:
-                self._running.discard(process.pid)
-
-    def _gather(self, process: subprocess.Popen[bytes], what: str) -> _Ended:
-        """Read both pipes to their ends, within the time and the number of bytes allowed."""
-        output, errors = process.stdout, process.stderr
-        assert output is not None  # both were asked for
-        assert errors is not None
-        found = {output.fileno(): bytearray(), errors.fileno(): bytearray()}
-        deadline = time.monotonic() + self._timeout
-        with output, errors, selectors.DefaultSelector() as ready:
-            for number in found:
-                ready.register(number, selectors.EVENT_READ)
-            while ready.get_map():
-                for key, _ in ready.select(self._left(deadline, what)):
-                    piece = os.read(key.fd, _PIECE)
-                    if not piece:
-                        ready.unregister(key.fd)
-                    room = self._limit if key.fd == output.fileno() else ERRORS
-                    found[key.fd] += piece[: room + 1 - len(found[key.fd])]
-                    if key.fd == output.fileno() and len(found[key.fd]) > room:
-                        raise Rejected(f"kustomize makes more than {room} bytes of {what}")
-            out, err = (bytes(data) for data in found.values())
-            try:
-                status = process.wait(self._left(deadline, what))
-            except subprocess.TimeoutExpired as e:
-                raise self._hung(what) from e
-        return _Ended(status, out, err.decode(errors="replace"))
-
-    def _left(self, deadline: float, what: str) -> float:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise self._hung(what)
-        return left
-
-    def _hung(self, what: str) -> Unavailable:
-        return Unavailable(
-            f"kustomize did not finish {what} within {self._timeout:g} seconds",
-            hint="an alias bomb, or a base that is named very often, makes kustomize run for ever",
-        )
-
-
-def _kill(group: int) -> None:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):  # it has ended; macOS says EPERM for a zombie
-        return
