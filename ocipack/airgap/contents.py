@@ -190,7 +190,8 @@ class _Gathered:
     def _size(self, target: Descriptor) -> None:
         known = self._sizes.setdefault(target.digest, target.size)
         if known != target.size:
-            raise IntegrityError(f"{target.digest} is said to have {known} and {target.size} bytes")
+            one, other = sorted((known, target.size))
+            raise IntegrityError(f"{target.digest} is said to have {one} and {other} bytes")
 
     def _blob(self, target: Descriptor, source: Source, *, needed: bool) -> None:
         known = self._earlier.blobs.get(target.digest) if self._earlier is not None else None

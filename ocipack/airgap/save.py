@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from ocipack.oci.store import read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ocipack.airgap.contents import Contents
     from ocipack.oci.layout import Member
@@ -47,14 +47,29 @@ class Saved:
     kept_bytes: int
 
 
-def save(contents: Contents, out: Out, *, jobs: int = 8) -> Saved:
-    """Write `contents`; every byte is hashed on its way (IntegrityError), and fetched once."""
+def _ignore(_: int) -> None:
+    pass
+
+
+def save(
+    contents: Contents, out: Out, *, jobs: int = 8, moved: Callable[[int], None] = _ignore
+) -> Saved:
+    """Write `contents`; every byte is hashed on its way (IntegrityError), and fetched once.
+
+    `moved` is told of every so many bytes that were written.
+    """
     done = out.begin(contents.members)
     kept, todo = contents.members[:done], contents.members[done:]
     with ThreadPoolExecutor(jobs, thread_name_prefix="save") as pool:
         for chunks in _ahead(contents, todo, pool, jobs):
-            out.put(chunks)
+            out.put(_told(chunks, moved))
     return Saved(len(todo), sum(one.size for one in todo), len(kept), sum(one.size for one in kept))
+
+
+def _told(chunks: Iterable[bytes], moved: Callable[[int], None]) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+        moved(len(chunk))
 
 
 def _ahead(

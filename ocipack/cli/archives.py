@@ -151,7 +151,7 @@ def checked(
     With `since`, what was left out is read and hashed in the earlier archive.
     """
     with app.console.stage("check") as stage:
-        files.check()
+        files.check(app.console.moved)
         items = everything(site, transfers)
         left_out = {target for one in items for target in one.left_out}
         for target in left_out if since else ():

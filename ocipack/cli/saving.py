@@ -150,7 +150,7 @@ def run(app: App, inputs: Inputs, trust: Trust, into: Into) -> Outcome:
             names = sorted(contents.plans)
             return Outcome("\n".join(map(plain, names)), _items(contents), checked=names)
         with app.console.stage("save") as stage:
-            done = stream(contents, out, jobs=into.jobs)
+            done = stream(contents, out, jobs=into.jobs, moved=app.console.moved)
             said = f", {plural(done.kept, 'file')} there already" if done.kept else ""
             stage.say(f"{plural(done.written, 'file')}, {size(done.written_bytes)}{said}")
     return Outcome(into.path, _described(into.path, out, contents, done))

@@ -285,6 +285,17 @@ def test_large_blobs_pass_through_in_pieces(path: Path) -> None:
         files.check()
 
 
+def test_how_far_it_is_is_told(path: Path) -> None:
+    found, told = contents(Team().wanted), list[int]()
+    with Stream(path) as out:
+        save(found, out, moved=told.append)
+    assert sum(told) == found.size
+    told.clear()
+    with Archive(path) as files:
+        files.check(told.append)
+    assert sum(told) == found.size
+
+
 def test_a_blob_that_is_not_what_it_is_said_to_be_ends_the_run(path: Path) -> None:
     for size in (100, SMALL + 100):
         store = MemoryStore()

@@ -22,7 +22,7 @@ from ocipack.stores.layout.volumes import MEMBERS, Checksums, Parts, volumes
 from ocipack.tree import ustar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 HEADER = 64 * 1024
@@ -33,6 +33,10 @@ TAIL = 1024 * 1024
 
 _BLOB = re.compile(r"blobs/(?:(sha256)/([0-9a-f]{64})|(sha512)/([0-9a-f]{128}))")
 _FOLDERS = {"", ".", "blobs", "blobs/sha256", "blobs/sha512"}
+
+
+def _ignore(_: int) -> None:
+    pass
 
 
 class Archive:
@@ -89,10 +93,11 @@ class Archive:
             raise NotFound(f"{self.path}: there is no {name} in it")
         return self._parts.pieces(*self._members[name])
 
-    def check(self) -> None:
+    def check(self, read: Callable[[int], None] = _ignore) -> None:
         """Read and hash everything, once and in order; IntegrityError names what is wrong.
 
         A volume that is damaged is named rather than the blobs in it: it can be brought again.
+        `read` is told of every so many bytes that were.
         """
         sums = Checksums(self._parts.sizes[0] if self._listed else 0)
         wrong: list[str] = []
@@ -104,6 +109,7 @@ class Archive:
             for piece in self._parts.pieces(offset, size):
                 hasher.update(piece)
                 sums.update(piece)
+                read(len(piece))
             if _digest(name) not in (None, Digest(digest.algorithm, hasher.hexdigest())):
                 wrong.append(name)
         for piece in self._parts.pieces(sums.size, self._parts.size - sums.size):
