@@ -104,17 +104,20 @@ def test_one_list_for_each_subject_and_one_request_for_each_digest_tag(server: R
     assert len(list(opened(server).referrers(images[0]))) == 6
 
 
-def test_what_is_attached_later_by_the_same_store_loses_nothing(server: Registry) -> None:
+def test_what_is_attached_later_by_the_same_store_loses_nothing() -> None:
     """The list is not read before its first writing into a new repository, and is after that."""
-    origin, dest = MemoryStore(), opened(server)
+    origin = MemoryStore()
     root, images = site(origin)
-    with Transfers() as run:
+    with Registry(Switches(referrers=False)) as old, Transfers() as run:
+        dest = opened(old)
         run.copy(origin, dest, root, attached=True)
+        lists = [line.split()[0] for line in old.lines(f"manifests/{tag(images[0])}$")]
+        assert lists == ["PUT", "GET"]
         late = bundle(origin, images[0], b"signed later")
         plan = run.plan(origin, dest, root, attached=True)
         run.deliver(plan, dest)
-    assert [part.target.digest for part in plan.missing if part.subject] == [late.digest]
-    assert len(list(opened(server).referrers(images[0]))) == 2
+        assert [part.target.digest for part in plan.missing if part.subject] == [late.digest]
+        assert len(list(opened(old).referrers(images[0]))) == 2
 
 
 def test_what_is_listed_and_gone_is_brought_again() -> None:
