@@ -60,5 +60,9 @@ FAULTS: list[tuple[str, str, str]] = [
     (COPY + "transfers.py", "if len(under_way) >= self._jobs:", "if False:"),
     # at a registry
     (REGISTRY + "referrers.py", "if not missing:\n            return", "return"),
-    (REGISTRY + "store.py", "self._lists |= {tag}", "pass"),
+    (
+        REGISTRY + "store.py",
+        "new = self._lists is not None and tag not in self._lists",
+        "new = self._lists is not None",
+    ),
 ]
