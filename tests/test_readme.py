@@ -33,6 +33,7 @@ def test_the_tour_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "unchanged" in done.stderr
+    assert (tmp_path / "site.tar").exists()
     assert (tmp_path / "unpacked/base/kustomization.yaml").exists()
     assert '"verified"' in (tmp_path / "verdict.json").read_text()
 
