@@ -124,6 +124,11 @@ def links(group: str, kind: str, value: Mapping[str, Any]) -> Iterator[Link]:
         link = Link.to(_get(value, *path), value)
         if link.kind and link.name:
             yield link
+    if (group, kind) == _GIT:
+        included = _get(value, "spec", "include")
+        for one in included if isinstance(included, list) else ():
+            name = {"kind": kind, "name": _text(_get(one, "repository"), "name")}
+            yield Link.to(name, value)
 
 
 def _oci(value: Mapping[str, Any]) -> Iterator[Fetch]:
@@ -271,10 +276,11 @@ def _text(value: Any, key: str) -> str:
 
 
 _SOURCE: Final = "source.toolkit.fluxcd.io"
+_GIT: Final = (_SOURCE, "GitRepository")
 _RELEASE: Final = ("helm.toolkit.fluxcd.io", "HelmRelease")
 _READERS: Final = {
     (_SOURCE, "OCIRepository"): _oci,
-    (_SOURCE, "GitRepository"): _git,
+    _GIT: _git,
     (_SOURCE, "HelmRepository"): _helm_repository,
     (_SOURCE, "HelmChart"): _helm_chart,
     (_SOURCE, "Bucket"): _bucket,

@@ -2,12 +2,14 @@
 
 The rule, which docs/verification.md explains:
 
-1. the roots are those that `render` builds, or those that were asked for; what kustomize builds
-   of them counts, so that a tag which an overlay replaces by a digest is none
+1. the roots are those that were asked for, or every kustomization that none of these uses; what
+   kustomize builds of them counts, so that a tag which an overlay replaces by a digest is none
 2. a directory that a Flux Kustomization in the tree has built is a root too, unless its source is
    another artifact
 3. a manifest that no root uses as one counts as it stands, read as Flux and as kubectl read it:
-   somebody may apply it
+   somebody may apply it. So does one that a root uses from outside of every kustomization's
+   directory, unless it was said what is built: Flux lists it in what it generates above, and so
+   does one that looks like part of a chart, if it is an object as it stands
 4. whatever is left is listed as not looked at
 """
 
@@ -21,7 +23,6 @@ from typing import TYPE_CHECKING, Final
 from ocipack.errors import IntegrityError, Misuse, Rejected
 from ocipack.flux import sources
 from ocipack.flux.sources import Address, Link
-from ocipack.k8s.edit import Sheet, sheets
 from ocipack.k8s.kustomization.fields import Names
 from ocipack.k8s.kustomization.paths import FILE_NAMES, View
 from ocipack.k8s.kustomization.walk import Root, Walk, confined
@@ -31,7 +32,9 @@ from ocipack.k8s.yaml.events import YamlError
 from ocipack.k8s.yaml.scalars import Dialect
 from ocipack.report import Finding, Report, Severity
 from ocipack.validate.inputs import sort_out
-from ocipack.verify.named import Named, Path, Unseen, named, objects
+from ocipack.verify.named import named, objects
+from ocipack.verify.namings import Named, Unseen
+from ocipack.verify.texts import Texts
 
 if TYPE_CHECKING:
     from ocipack.k8s.images.site import Written
@@ -125,6 +128,8 @@ class _Search:
         self._sorted = sort_out(list(sizes), read)
         self._walk = Walk(View.of(self._sorted.arriving), read)
         self._used: set[str] = set()
+        self._reached: set[str] = set()
+        self._given = False
         self._done: set[str] = set()
         self._places = 0
         self._sources: dict[Link, set[str]] = {}
@@ -134,24 +139,42 @@ class _Search:
 
     def build(self, given: Sequence[str]) -> None:
         """Build the roots (1)."""
+        self._given = bool(given)
         targets = confined([self._directory(one) for one in given] or None, self._walk)
         if not self._walk.report.ok:
             raise _refused(self._walk.report)
         if not given and all(root.resources is not None for root in targets):
             return  # no kustomization anywhere: every manifest counts as it stands
         self._batches([root.directory for root in targets])
+        for directory in () if given else self._walk.directories():
+            kind = self._walk.inspect(directory).kind
+            if directory not in self._reached and kind != "Component":
+                self._attempt(directory, directory or ".", "a kustomization")
 
     def stand(self) -> None:
         """Look at every manifest that no kustomization uses (3)."""
         named = {path for one in self._walk.directories() for path in self._uses(one)}
         for name in sorted(self._sorted.manifests):
-            if name in self._used:
-                continue
-            if name in named:
+            if self._given or self._is_kustomized(name):
+                if name in self._used:
+                    continue
+                is_named = name in named
+            else:
+                is_named = False  # where Flux generates a kustomization it lists this anyhow
+            if is_named:
                 reason = "files of a kustomization that nothing builds"
                 self._unseen(Unseen(reason, Severity.WARNING), name)
             else:
                 self._file(name)
+        for name, reason in self._sorted.skipped.items():
+            if name in self._sorted.arriving and name not in self._used:
+                self._file(name, reason)
+
+    def _is_kustomized(self, name: str) -> bool:
+        """Whether a kustomization stands beside the file, or above it."""
+        parts = name.split("/")[:-1]
+        above = ["/".join(parts[:length]) for length in range(len(parts) + 1)]
+        return any(self._walk.view.kustomizations(directory) for directory in above)
 
     def follow(self) -> None:
         """Build what Flux will, as far as objects of this artifact say so (2).
@@ -160,15 +183,17 @@ class _Search:
         """
         while fresh := {one: who for one, who in self._wanted() if one not in self._done}:
             for directory, who in fresh.items():
-                try:
-                    self._batches([directory])
-                except IntegrityError:
-                    raise
-                except Rejected as e:
-                    if e.report is not None:  # it must not be built: who knows what Flux does
-                        raise
-                    reason = f"a path of Flux that does not build: {e}"
-                    self._unseen(Unseen(reason, Severity.WARNING), who)
+                self._attempt(directory, who, "a path of Flux")
+
+    def _attempt(self, directory: str, who: str, what: str) -> None:
+        try:
+            self._batches([directory])
+        except IntegrityError:
+            raise
+        except Rejected as e:
+            if e.report is not None:  # it must not be built: who knows what Flux does
+                raise
+            self._unseen(Unseen(f"{what} that does not build: {e}", Severity.WARNING), who)
 
     def rest(self) -> None:
         """Settle charts whose repository is here, and list what was not looked at (4)."""
@@ -176,9 +201,9 @@ class _Search:
             self._add(self._placed(chart), where)
         for name in self._sizes.keys() - self._sorted.arriving:
             self._unseen(Unseen("source-controller leaves it out"), name)
-        for name, reason in self._sorted.skipped.items():
-            if name in self._sorted.arriving and name not in self._used:
-                self._unseen(Unseen(reason), name)
+        for name in self._reached - self._done:
+            if self._walk.inspect(name).kind != "Component":
+                self._unseen(Unseen("a base alone: what is built of it is judged"), name)
         listed = {*self._sorted.manifests, *self._sorted.skipped, *self._used}
         for name in self._sorted.arriving - listed:
             if posixpath.basename(name) not in FILE_NAMES:
@@ -207,7 +232,7 @@ class _Search:
         self._use(built.root)
         files = self._walk.view.kustomizations(built.root.directory)
         file, root = files[0] if files else str(built.root), str(built.root)
-        texts = _Texts(built.data)
+        texts = Texts(built.data)
         for resource in built.resources:
             self.made.objects += 1
             origin = resource.origin
@@ -228,6 +253,7 @@ class _Search:
             if path in self._walk.view.files:
                 self._used.add(path)
             else:
+                self._reached.add(path)
                 waiting += self._uses(path)
 
     def _uses(self, directory: str) -> list[str]:
@@ -235,8 +261,8 @@ class _Search:
         data = (Names.DATA, Names.KEYED_DATA)
         return [use.path for use in self._walk.inspect(directory).uses if use.names not in data]
 
-    def _file(self, name: str) -> None:
-        """One manifest as it stands, as each reader reads it."""
+    def _file(self, name: str, aside: str = "") -> None:
+        """One manifest as it stands, as each reader reads it; `aside` is why it may be none."""
         if self._sizes[name] > MANIFEST:
             self._unreadable(name, f"longer than {MANIFEST} bytes")
             return
@@ -245,8 +271,11 @@ class _Search:
         try:
             for dialect in Dialect:
                 for document in documents(data, dialect, name=name):
-                    self._document(name, document, known)
+                    self._document(name, document, known, aside)
         except IntegrityError as e:
+            if aside:
+                self._unseen(Unseen(aside), name)
+                return
             wide = data.startswith(_WIDE) or b"\x00" in data[:4]
             if wide or b"\\" in data or all(mark.encode() in data for mark in _CLAIM):
                 line, column = (e.line, e.column) if isinstance(e, YamlError) else (0, 0)
@@ -255,18 +284,26 @@ class _Search:
             else:
                 self._unseen(Unseen("neither YAML nor a Kubernetes object"), name)
 
-    def _document(self, name: str, document: Document, known: set[tuple[Part, int, str]]) -> None:
+    def _document(
+        self, name: str, document: Document, known: set[tuple[Part, int, str]], aside: str
+    ) -> None:
         """Take everything in one document that is not `known` from another reading."""
-        texts = _Texts(document.chunk)
+        texts = Texts(document.chunk)
         fresh: list[tuple[Named, Where]] = []
         for at, value in objects(document.value):
             resource = Resource(value)
+            if aside and not (resource.kind and resource.api_version):
+                self._unseen(Unseen(aside), name)
+                continue
             if not resource.kind and not resource.api_version:
                 self._unseen(Unseen("no Kubernetes object"), name)
             else:
                 self.made.objects += 1
             who = str(resource) if resource.kind else ""
             for one in self._of(resource, name, texts.written(0, at), who or name):
+                if aside and "{{" in one.part.text:
+                    self._unseen(Unseen(aside), name)
+                    continue
                 pointer = join(*at, *one.path)
                 key = (one.part, document.line, pointer)
                 if key not in known:
@@ -298,12 +335,15 @@ class _Search:
 
     def _wanted(self) -> Iterator[tuple[str, str]]:
         """Directories of this tree that Flux builds, and the object that says so."""
-        own = f"oci://{self._own.registry.lower()}/{self._own.repository}"
+        own = str(Address.parse(f"oci://{self._own.registry}/{self._own.repository}"))
         for text, link, who in self._paths:
             path = posixpath.normpath(posixpath.join("/", text))[1:]
-            elsewhere = link is not None and self._sources.get(link, {own}) != {own}
-            if path in self._walk.view.directories and not elsewhere:
+            if path not in self._walk.view.directories:
+                continue
+            if link is None or own in self._sources.get(link, {own}):
                 yield path, who
+            else:
+                self._unseen(Unseen("a path that Flux takes from another artifact"), who)
 
     def _placed(self, chart: Named) -> Part:
         """A chart with the address of its repository, if there is one and it says where."""
@@ -340,36 +380,6 @@ class _Search:
         self.made.findings.append(
             Finding(UNREADABLE, message, file=name, line=line, column=column, hint=hint)
         )
-
-
-class _Texts:
-    """How the scalars of a stream are written: read only when somebody asks."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._chunks: dict[int, bytes] | None = None
-        self._sheet: tuple[int, Sheet | None] = (-1, None)
-
-    def written(self, index: int, at: Path) -> Written:
-        """For the node at `at` of the document `index`."""
-
-        def of(path: Path) -> str | None:
-            sheet = self._sheet_of(index)
-            return sheet.written((*at, *path)) if sheet is not None else None
-
-        return of
-
-    def _sheet_of(self, index: int) -> Sheet | None:
-        if self._sheet[0] != index:
-            if self._chunks is None:
-                stream = documents(self._data, Dialect.FLUX, strict=False)
-                self._chunks = {one.index: one.chunk for one in stream}
-            try:
-                found = next(iter(sheets(self._chunks[index])), None)
-            except (KeyError, IntegrityError):
-                found = None
-            self._sheet = (index, found)
-        return self._sheet[1]
 
 
 def _refused(report: Report) -> Rejected:

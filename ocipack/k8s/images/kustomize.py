@@ -14,9 +14,11 @@ from typing import Any, Final
 
 from ocipack.k8s.images.site import Confidence, Path, Site, Style, Written, judged
 
-_KEEPS: Final = (
+KEEPS: Final = (
     "the entry names no tag: each image keeps its own, and one digest would make them one"
 )
+"""Why an entry that gives another name and no tag cannot be pinned."""
+
 _SUFFIX: Final = "tagSuffix: kustomize drops the digest of every image that it gives a suffix"
 
 
@@ -63,7 +65,7 @@ def _entry(entry: Mapping[str, Any], path: Path, place: str, written: Written) -
     elif entry.get("tagSuffix"):
         yield Site(path, at, text, place, Confidence.CERTAIN, Style.APPEND, reason=_SUFFIX)
     elif entry.get("newName"):
-        yield Site(path, at, text, place, Confidence.MAYBE, Style.APPEND, reason=_KEEPS)
+        yield Site(path, at, text, place, Confidence.MAYBE, Style.APPEND, reason=KEEPS)
 
 
 def _text(entry: Mapping[str, Any], key: str, path: Path, written: Written) -> str:
