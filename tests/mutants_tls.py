@@ -9,6 +9,7 @@ TESTS = [
     "tests/unit/test_registries_file.py",
     "tests/chain/test_registries.py",
     "tests/unit/test_tls.py",
+    "tests/unit/test_tls_hints.py",
 ]
 
 FAULTS: list[tuple[str, str, str]] = [
@@ -29,6 +30,12 @@ FAULTS: list[tuple[str, str, str]] = [
         HTTP + "transport.py",
         "known = bool(said.is_secure or self.settings.ca_file)",
         "known = bool(self.settings.ca_file)",
+    ),
+    (HTTP + "transport.py", "                self.admit(url)\n", ""),
+    (
+        HTTP + "transport.py",
+        "            return None\n        if at.url.scheme",
+        "            pass\n        if at.url.scheme",
     ),
     (HTTP + "transport.py", 'proxy="" if said.connect else proxy', "proxy=proxy"),
     (

@@ -89,6 +89,7 @@ def _host(reader: Reader, node: Node) -> Host:
             rate=_limit(reader, said.get("requestsPerSecond"), "requestsPerSecond"),
             realms=frozenset(map(place, reader.texts(said.get("realms"), "realms", "a realm"))),
             where=f"{reader.file}:{said.place.line}",
+            lines=tuple((pair.key, pair.place.line) for pair in said.pairs),
         )
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 NAMES = 100
 """Names of a certificate that are kept; some have thousands."""
 
+_HELD = 3
 _SHOWN = 6
 _LONGEST = 120
 
@@ -65,6 +66,50 @@ class Presented:
             f"{self.subject}, issued by {'itself' if self.is_self_issued else self.issuer}, "
             f"for {names}, valid {self.since} to {self.until} UTC"
         )
+
+
+def vouching(pem: bytes, der: bytes) -> str:
+    """What the CA certificates in `pem` are, and why they do not vouch for the one in `der`.
+
+    Empty if either cannot be read.
+    """
+    from cryptography import x509  # noqa: PLC0415 - as above
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as above
+            leaf = x509.load_der_x509_certificate(der)
+            held = x509.load_pem_x509_certificates(pem)
+            words = [_vouches(one, leaf) for one in held[:_HELD]]
+    except (ValueError, TypeError, x509.InvalidVersion):
+        return ""
+    more = f" and {len(held) - _HELD} more" if len(held) > _HELD else ""
+    return ", ".join(words) + more
+
+
+def _vouches(held: x509.Certificate, leaf: x509.Certificate) -> str:
+    from cryptography import x509  # noqa: PLC0415 - as above
+    from cryptography.exceptions import (  # noqa: PLC0415 - as above
+        InvalidSignature,
+        UnsupportedAlgorithm,
+    )
+
+    words = _words(held.subject)
+    try:
+        is_authority = held.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except (x509.ExtensionNotFound, x509.DuplicateExtension):
+        is_authority = False
+    if not is_authority:
+        return f"{words}, which is no CA"
+    if held.subject != leaf.issuer:
+        return words
+    try:
+        leaf.verify_directly_issued_by(held)
+    except InvalidSignature:
+        return f"{words}, of the same name with another key"
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        pass
+    return words
 
 
 def _words(name: x509.Name) -> str:

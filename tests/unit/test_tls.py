@@ -1,6 +1,6 @@
 """TLS on real sockets: what is trusted, and that each failure says how to mend it.
 
-A message is believed only if following it to the letter leads somewhere: see `follow`.
+A message is believed only if following it to the letter leads somewhere: see `secure.follow`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trustme
@@ -24,20 +23,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from hypothesis import given, settings, strategies as st
-from registry import Fault, Registry, Switches
+from registry import Fault, Registry
+from secure import NAME, client, follow, get, hand_out, refused, relay, serve
 
 from ocipack.errors import IntegrityError, Misuse, Rejected, StoreError, Unavailable
 from ocipack.oci.reference import Reference
 from ocipack.stores.hosts import load
 from ocipack.stores.http.host import Host
-from ocipack.stores.http.patience import Patience
-from ocipack.stores.http.settings import Proxies, Settings
-from ocipack.stores.http.transport import Transport
-from ocipack.stores.http.url import Url
+from ocipack.stores.http.settings import Proxies
 from ocipack.stores.registry.registries import Registries
 from ocipack.trust.presented import Presented
-
-NAME = "registry.corp.example"
 
 
 @pytest.fixture(scope="module")
@@ -47,54 +42,7 @@ def authority() -> trustme.CA:
 
 @pytest.fixture
 def desk(tmp_path: Path, authority: trustme.CA) -> Path:
-    """A directory with what whoever runs the registry would hand out: CA.crt, client.crt, .key."""
-    authority.cert_pem.write_to_path(tmp_path / "CA.crt")
-    ours = authority.issue_cert("deployer@corp.example")
-    ours.cert_chain_pems[0].write_to_path(tmp_path / "client.crt")
-    ours.private_key_pem.write_to_path(tmp_path / "client.key")
-    return tmp_path
-
-
-def serve(
-    certificate: trustme.LeafCert, *, wants: trustme.CA | None = None, **how: Any
-) -> Registry:
-    """A registry behind TLS; it `wants` certificates of that CA, else none."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    certificate.configure_cert(context)
-    if wants is not None:
-        wants.configure_trust(context)
-        context.verify_mode = ssl.CERT_REQUIRED
-    for name, value in how.items():
-        setattr(context, name, value)
-    running = Registry(Switches(), tls=context)
-    running.static["/x"] = b"content"
-    return running
-
-
-def client(desk: Path, *hosts: Host, **settings: Any) -> Transport:
-    file = str(desk / "registries.yaml")
-    chosen = Settings(hosts={host.name: host for host in hosts}, file=file, **settings)
-    return Transport(chosen, patience=Patience(4, 60, sleep=lambda _: None))
-
-
-def get(transport: Transport, url: str) -> bytes:
-    return transport.exchange("GET", Url.parse(url), headers={}).read(100)
-
-
-def refused(transport: Transport, url: str) -> StoreError:
-    with pytest.raises(StoreError) as caught:
-        get(transport, url)
-    assert caught.value.exit_code == 3
-    assert not isinstance(caught.value, Unavailable), "another try does not help"
-    return caught.value
-
-
-def follow(hint: str, desk: Path) -> Transport:
-    """Do what a hint says, to the letter: paste its one line into the file that it names."""
-    place, _, rest = hint.removeprefix("write into ").partition(": ")
-    assert Path(place).parent == desk
-    Path(place).write_text(rest.split("; ")[0])
-    return client(desk, *load(Path(place)))
+    return hand_out(authority, tmp_path)
 
 
 # everything at once
@@ -240,12 +188,6 @@ def test_a_certificate_that_signs_itself(desk: Path) -> None:
 def test_what_a_proxy_lets_us_see_is_shown(authority: trustme.CA, desk: Path, login: str) -> None:
     """Proxies that look into TLS show a certificate of their own: whose, is all that helps."""
     asked: list[bytes] = []
-
-    def relay(source: socket.socket, sink: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(65536):
-                sink.sendall(data)
-            sink.shutdown(socket.SHUT_WR)
 
     def tunnel(listener: socket.socket, port: int) -> None:
         for _ in range(2):

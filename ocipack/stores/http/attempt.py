@@ -12,13 +12,19 @@ class Places:
     """Where a person can say more about a host.
 
     `file` is registries.yaml, there already if `exists`; `entry` its line about this host, if
-    there is one; `certs` the certs.d directory of this host that is looked into first.
+    there is one, and `lines` those of its fields; `near` is the name of a host that may have been
+    meant for this one, whose entry is at `near_at`; `certs` the certs.d directory of this host
+    that is looked into first. `listed` says that plain HTTP was asked for by --plain-http.
     """
 
     file: str = "registries.yaml"
     exists: bool = False
     entry: str = ""
     certs: str = ""
+    lines: tuple[tuple[str, int], ...] = ()
+    near: str = ""
+    near_at: str = ""
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +32,8 @@ class Attempt:
     """One request: to `url`, with these CAs, waiting so long (seconds).
 
     `expected` is the name that the certificate must have, if it is not the host's own, and
-    `certificate` the file of ours that was shown, if there was one.
+    `certificate` the file of ours that was shown, if there was one. `files` are the CA files that
+    somebody named. `plain_first` is the address that was asked by plain HTTP before.
     """
 
     method: str
@@ -38,11 +45,16 @@ class Attempt:
     server_name: str = ""
     certificate: str = ""
     places: Places = Places()
+    files: tuple[str, ...] = ()
+    plain_first: Url | None = None
 
     @property
     def what(self) -> str:
         """Method and address, as every message begins."""
-        return f"{self.method} {self.url.shown}"
+        asked = f"{self.method} {(self.plain_first or self.url).shown}"
+        if self.plain_first is not None:
+            return f"{asked}: asked by plain HTTP, and the server speaks TLS"
+        return asked
 
     @property
     def expected(self) -> str:

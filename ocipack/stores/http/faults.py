@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import ssl
+from collections.abc import Callable
 
 from urllib3 import exceptions as u
 
@@ -78,17 +79,21 @@ def kind(error: Exception) -> str:
 
 
 def translate(
-    error: Exception, at: Attempt, look: Look = lambda _: None, *, first: bool = False
+    error: Exception,
+    at: Attempt,
+    look: Look = lambda _: None,
+    *,
+    why: Callable[[], StoreError | None] | None = None,
 ) -> StoreError:
     """Say in our words what went wrong in `at`.
 
-    `look` asks to see the server's certificate. `first` says that this server has not answered
-    yet: what is cut then may be no accident.
+    `look` asks to see the server's certificate. `why` is there if this server has not answered
+    yet, and finds out what is the matter with it: what is cut then may be no accident.
     """
     if (secure := _tls_cause(error)) is not None:
         return mistrust.explain(secure, at, look)
     found = kind(error)
-    told = mistrust.broken_off(at, look) if first and found in _BROKEN_OFF else None
+    told = why() if why is not None and found in _BROKEN_OFF else None
     if told is not None:
         return told
     reason = printable(_reason(error), 200)

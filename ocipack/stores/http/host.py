@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Self
 
@@ -77,7 +77,7 @@ class Host:
     to instead of looking `name` up, `server_name` what its certificate must be for and what the
     handshake asks for. `mirrors` are read before it. At most `concurrency` requests are made at
     once, and `rate` a second; 0 is no limit. `realms` are token hosts (`host[:port]`) that may
-    have its credentials. `where` says where the entry stands.
+    have its credentials. `where` says where the entry stands, and `lines` where its fields do.
     """
 
     name: str
@@ -92,6 +92,7 @@ class Host:
     rate: int = 0
     realms: frozenset[str] = frozenset()
     where: str = ""
+    lines: tuple[tuple[str, int], ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if self.name != place(self.name):

@@ -165,6 +165,8 @@ def look(route: Route, *, ours: bool) -> Shown | None:
         assert isinstance(made, ssl.SSLSocket)
         version = made.version() or ""
         return Shown(made.getpeercert(binary_form=True) or b"", _alert(made), version)
+    except ssl.SSLCertVerificationError as e:
+        return Shown(error=e)
     except ssl.SSLError as e:
         reason = e.reason or ""
         return Shown(b"", reason) if "ALERT" in reason else None

@@ -9,7 +9,7 @@ from ipaddress import ip_address, ip_network
 from ocipack import __version__
 from ocipack.errors import Misuse
 from ocipack.stores.http.host import HUB, HUB_NAMES, Host
-from ocipack.stores.http.url import is_loopback
+from ocipack.stores.http.url import Url, is_loopback
 
 _DOCKER_HUB_API = "registry-1.docker.io"
 _NO_HOST = Host("localhost:0")
@@ -92,6 +92,19 @@ class Settings:
         name = registry.lower().removesuffix(":443")
         name = HUB if name in HUB_NAMES else name
         return self.hosts.get(name, _NO_HOST)
+
+    def near(self, registry: str) -> Host | None:
+        """An entry that `registry` may have been meant by, though its name is another one.
+
+        That is the same host at another port, or the same port of this machine by another name.
+        """
+        url = Url.of("https", registry, "/")
+        for host in self.hosts.values():
+            other = Url.of("https", host.name, "/")
+            own = is_loopback(other.host) and is_loopback(url.host)
+            if other.host == url.host or (own and other.port == url.port):
+                return host
+        return None
 
     def headers(self) -> Mapping[str, str]:
         """What every request carries; a body in another coding would not have its digest."""

@@ -21,11 +21,15 @@ from ocipack.stores.http.host import Host
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """A TLS context, the words for the CA set in it, and the file of our own certificate."""
+    """A TLS context, the words for the CA set in it, and the file of our own certificate.
+
+    `files` are the CA files that somebody named.
+    """
 
     context: ssl.SSLContext
     authorities: str
     certificate: str = ""
+    files: tuple[str, ...] = ()
 
 
 def directory(certs: tuple[str, ...], netloc: str) -> Path | None:
@@ -51,7 +55,9 @@ def trust(ca_file: str, place: Path | None, host: Host) -> Trust:
         pairs = _pairs(place) if place is not None else []
     for certificate, key in pairs:
         _client(context, certificate, key)
-    return Trust(context, " + ".join(words), " + ".join(str(pair[0]) for pair in pairs))
+    own = " + ".join(str(pair[0]) for pair in pairs)
+    named = tuple(file for file in (host.authorities, ca_file) if file)
+    return Trust(context, " + ".join(words), own, named)
 
 
 def _authorities(place: Path | None, host: Host) -> tuple[ssl.SSLContext, list[str]]:

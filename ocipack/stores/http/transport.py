@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import urllib3
 
 from ocipack.errors import OcipackError, StoreError
-from ocipack.stores.http import pools, tls
+from ocipack.stores.http import mistrust, pools, tls
 from ocipack.stores.http.answer import Answer
 from ocipack.stores.http.attempt import Attempt, Places
 from ocipack.stores.http.faults import FOREIGN, translate
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 REDIRECTS: Final = 3
 """Redirects that one request follows."""
+_BAD = 400
 _MOVED = frozenset({301, 302, 303, 307, 308})
 
 Body = bytes | Callable[[], Iterable[bytes]]
@@ -197,20 +199,49 @@ class Transport:
                     decode_content=False,
                 )
         except FOREIGN as e:
-            failure = translate(
-                e, at, lambda ours: pools.look(way.route, ours=ours), first=not way.answered
-            )
+            failure = translate(e, at, way.look, why=self._why(at, way, confined=confined))
             self._note(at, "failed", began, size, None)
             raise failure from e
         except OcipackError:
             self._note(at, "stopped", began, size, None)
             raise
-        way.answered = True
         received = self._tally.received if self._tally is not None else None
         answer = Answer(response, at, clock=self.patience.monotonic, received=received)
         self._note(at, str(answer.status), began, size, answer.length)
         way.pace.heard(answer.status, began, retry_after(answer))
+        return self._heard(answer, way, confined=confined)
+
+    def _heard(self, answer: Answer, way: _Way, *, confined: bool) -> Answer:
+        """Give the answer on, unless it is what servers of TLS say to plain HTTP."""
+        why = self._why(answer.at, way, confined=confined)
+        if answer.at.url.scheme == "http" and answer.status == _BAD and why is not None:
+            told = why()
+            if told is not None:
+                answer.drop()
+                raise told
+        way.answered = True
         return answer
+
+    def _why(
+        self, at: Attempt, way: _Way, *, confined: bool
+    ) -> Callable[[], StoreError | None] | None:
+        """What finds out why a server does not do as it should; None if it ever did."""
+        if way.answered:
+            return None
+        if at.url.scheme == "https":
+            return lambda: mistrust.broken_off(at, way.look)
+        url = Url.of("https", at.url.netloc, at.url.path, at.url.query)
+
+        def secure() -> StoreError | None:
+            try:
+                self.admit(url)
+                other = self._way(url, confined=confined)
+            except OcipackError:
+                return None  # what is wrong with files for TLS is nothing to plain HTTP
+            there = replace(self._attempt(at.method, url, other), plain_first=at.url)
+            return mistrust.speaks_tls(there, other.look)
+
+        return secure
 
     def _counted(self, body: Body | None, at: Attempt) -> Iterable[bytes] | None:
         """Open a body; its bytes are counted as they go."""
@@ -289,7 +320,17 @@ class Transport:
     def _places(self, url: Url, said: Host) -> Places:
         settings = self.settings
         certs = f"{settings.certs[0]}/{url.netloc}" if settings.certs else ""
-        return Places(settings.file, bool(settings.hosts), said.where, certs)
+        near = None if said.where else settings.near(url.netloc)
+        return Places(
+            settings.file,
+            bool(settings.hosts),
+            said.where,
+            certs,
+            said.lines,
+            near=near.name if near is not None else "",
+            near_at=near.where if near is not None else "",
+            listed=url.netloc in settings.plain,
+        )
 
     def _attempt(self, method: str, url: Url, way: _Way) -> Attempt:
         own = way.trust
@@ -303,6 +344,7 @@ class Transport:
             server_name=way.route.server_name,
             certificate=own.certificate if own is not None else "",
             places=way.places,
+            files=own.files if own is not None else (),
         )
 
 
@@ -319,6 +361,10 @@ class _Way:
         self.trust = trust
         self.places = places
         self.pace = pace
+
+    def look(self, ours: bool) -> Shown | None:  # noqa: FBT001 - see Look
+        """Ask the host only to see what it shows."""
+        return pools.look(self.route, ours=ours)
 
 
 def _telling(pieces: Iterable[bytes], sent: Callable[[int], None]) -> Iterator[bytes]:

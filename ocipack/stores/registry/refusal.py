@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ocipack.errors import Denied, NotFound, StoreError, Unavailable
 from ocipack.stores.auth.credential import Credential
+from ocipack.stores.http.advice import client_hint, secure_hint
 from ocipack.stores.http.answer import Answer
+from ocipack.stores.http.attempt import Attempt
 from ocipack.stores.http.faults import Transient
 from ocipack.stores.http.patience import RETRYABLE, retry_after
 from ocipack.stores.http.url import printable
@@ -18,14 +20,11 @@ from ocipack.stores.http.url import printable
 UNAUTHORIZED, FORBIDDEN, MISSING, TOO_BIG, TOO_MANY = 401, 403, 404, 413, 429
 _SERVER_ERROR = 500
 
-_DOORS = {
-    "no required ssl certificate": "it wants a client certificate: clientCertificate and clientKey "
-    "in registries.yaml, or client.cert and client.key in certs.d",
-    "ssl certificate error": "it does not accept our client certificate",
-    "to https port": "it speaks TLS there, and was asked by plain HTTP: plainHTTP: false in "
-    "registries.yaml, and no --plain-http",
-    "to an https server": "it speaks TLS there, and was asked by plain HTTP: plainHTTP: false in "
-    "registries.yaml, and no --plain-http",
+_DOORS: Mapping[str, Callable[[Attempt], str]] = {
+    "no required ssl certificate": lambda at: f"it wants a client certificate: {client_hint(at)}",
+    "ssl certificate error": lambda at: f"it does not accept our certificate {at.certificate}",
+    "to https port": lambda at: f"it speaks TLS there: {secure_hint(at)}",
+    "to an https server": lambda at: f"it speaks TLS there: {secure_hint(at)}",
 }
 """What servers before a registry (nginx, Go's) answer instead of it, and what that means."""
 
@@ -67,7 +66,7 @@ class Refusal:
             printable(code.strip(), 60),
             printable(" ".join(message.split()), 200),
             html=html,
-            hint=next((hint for words, hint in _DOORS.items() if words in text.lower()), ""),
+            hint=_door(answer.at, text.lower()),
             after=retry_after(answer),
             spent=answer.status == TOO_MANY and _is_spent(answer, text),
         )
@@ -120,6 +119,10 @@ class Refusal:
                 else ""
             )
         return Transient(words, hint=hint, after=self.after)
+
+
+def _door(at: Attempt, text: str) -> str:
+    return next((hint(at) for words, hint in _DOORS.items() if words in text), "")
 
 
 def _is_spent(answer: Answer, text: str) -> bool:
