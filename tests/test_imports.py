@@ -29,6 +29,7 @@ MAY = {
     ("list", "ocidir://{site}"): {"dataclasses"},
     ("init", "{site}/..", "--force"): {"dataclasses", "yaml"},
     ("mirror", "--help"): {"dataclasses", "yaml"},
+    ("images", "--help"): {"dataclasses", "yaml", "subprocess"},
     ("vendor", "-f", "{site}/../vendor/vendor.yaml", "--check"): {"dataclasses", "yaml"},
     ("airgap", "list", "{site}/../site.tar"): {"dataclasses"},
     ("airgap", "diff", "{site}/../site.tar", "{site}/../site.tar"): {"dataclasses"},

@@ -18,6 +18,7 @@ COMMANDS = {
     "copy": "Copy an artifact or image with all that is attached to it.",
     "mirror": "Bring images, artifacts, charts and whole locks to another registry.",
     "vendor": "Bring manifests, CRDs and charts from elsewhere into the tree, and lock them.",
+    "images": "List the images that a chart runs, and how sure that is.",
     "airgap": "Carry images, charts and artifacts across an air gap, with their signatures.",
     "sign": "Sign what is in a repository or layout, so that cosign agrees.",
     "verify": "Prove that an artifact was signed by keys you trust, or say why not.",

@@ -28,7 +28,8 @@ from ocipack.errors import Misuse, Rejected
 from ocipack.files.seam import read_bytes
 from ocipack.flux import artifact as flux
 from ocipack.lock import BYTES, Lock
-from ocipack.mirror.plan import Shard, plan
+from ocipack.mirror.model import Mirror
+from ocipack.mirror.plan import Plan, Shard, plan
 from ocipack.mirror.reader import BYTES as MIRROR_BYTES, read as read_mirror
 from ocipack.oci.location import REGISTRY, Location
 from ocipack.oci.manifest import Manifest
@@ -220,6 +221,7 @@ class Sources:
 
 def _picked(path: str, sources: Sources) -> Iterator[Location]:
     """Everything that a mirror file picks, at its source; where it goes there is of no matter."""
+    from ocipack.cli.charts import with_images  # noqa: PLC0415 - start-up
 
     def lock(name: str) -> Lock:
         beside = str(Path(path).parent / name)
@@ -236,13 +238,19 @@ def _picked(path: str, sources: Sources) -> Iterator[Location]:
     def store(reference: Reference) -> LayoutStore | RegistryStore | ChartStore:
         return sources.of(at(reference))
 
-    made = plan(
-        wanted,
-        listing=lambda repository: store(repository).tags(),
-        target_listing=lambda _: (),
-        resolve=lambda reference: store(reference).resolve(reference.name).digest,
-        shard=Shard(),
-    )
+    def planned(mirror: Mirror) -> Plan:
+        return plan(
+            mirror,
+            listing=lambda repository: store(repository).tags(),
+            target_listing=lambda _: (),
+            resolve=lambda reference: store(reference).resolve(reference.name).digest,
+            shard=Shard(),
+        )
+
+    wanted, more = with_images(sources.app, wanted, planned, store)
+    sources.app.console.findings(more.report(strict=False))
+    made = planned(wanted)
+    made = replace(made, failed=(*made.failed, *more.failed))
     for source, error in made.failed:
         sources.app.console.error(f"{source.reference}: {error}", error.hint)
     if made.failed:

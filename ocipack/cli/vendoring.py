@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from ocipack.cli.charts import archive
 from ocipack.cli.command import App
-from ocipack.errors import IntegrityError, Misuse
+from ocipack.errors import Misuse
 from ocipack.files.workspace import Workspace
-from ocipack.helm.chart import ARCHIVE, CONTENT
 from ocipack.oci.digest import Digest
 from ocipack.oci.location import Location
-from ocipack.oci.store import Source, manifest, read
+from ocipack.oci.store import Source
 from ocipack.stores.http.url import Url
 from ocipack.tools.fetching import Access, GitFetch
 from ocipack.vendor.pick import SOURCES, Named
@@ -47,11 +47,8 @@ class Fetching:
             if where.is_chart
             else self.app.registries.store(where.reference, write=False)
         )
-        root = source.resolve(where.reference.name)
-        found = [one for one in manifest(source, root).layers if one.media_type == CONTENT]
-        if len(found) != 1:
-            raise IntegrityError(f"{where}: not a chart: {len(found)} archives of one are in it")
-        return root.digest, read(source, found[0], limit=ARCHIVE)
+        root, data = archive(source, where.reference.name, where)
+        return root.digest, data
 
     def _access(self, address: str) -> Access:
         """What git is told of a host; Misuse where it cannot be told."""

@@ -76,7 +76,7 @@ class Source:
     and `include` comes with what it picked. `to` is the repository at the target, if the file says
     it for this source; `recorded` are referrers that a lock saw. `place` is where the file says it.
     `repository` is the classic Helm repository that a chart is in, if it is in none of registries;
-    `reference` is then what it is called among them.
+    `reference` is then what it is called among them. `images`: what a chart runs comes along.
     """
 
     kind: str
@@ -95,6 +95,7 @@ class Source:
     recorded: frozenset[Digest] = frozenset()
     place: str = ""
     repository: Location | None = None
+    images: bool = False
 
     def __post_init__(self) -> None:
         for tag in (*self.tags, *self.include):

@@ -121,7 +121,7 @@ def _sources(reader: Reader, node: Node, lock: FindLock) -> Iterator[Source]:
     if isinstance(node, Mapping) and node.get("lock") is not None:
         yield from _locked(reader, reader.mapping(node, "a lock", _LOCKED), lock)
         return
-    found = reader.mapping(node, "a source", (*KINDS, "repository", *_SOURCE))
+    found = reader.mapping(node, "a source", (*KINDS, "repository", "images", *_SOURCE))
     kinds = [kind for kind in KINDS if found.get(kind) is not None]
     if len(kinds) != 1:
         hint = f"a source is one of {', '.join(KINDS)} and lock"
@@ -138,7 +138,10 @@ def _sources(reader: Reader, node: Node, lock: FindLock) -> Iterator[Source]:
             _immutable(reader, found),
             place=_at(reader, found),
             repository=repository,
+            images=reader.flag(found.get("images"), "images", default=False),
         )
+        if source.images and kind != "chart":
+            reader.refuse(found.place, "images belongs to charts")
         yield _how(reader, found, source)
 
 

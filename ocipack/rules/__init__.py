@@ -6,6 +6,7 @@ the rules of one part of the program; a test holds the table to the ids in the s
 
 from __future__ import annotations
 
+from ocipack.rules.charts import CHARTS
 from ocipack.rules.contents import CONTENTS
 from ocipack.rules.ignores import IGNORES
 from ocipack.rules.kustomizations import KUSTOMIZATIONS
@@ -24,6 +25,7 @@ ROOMS: dict[str, dict[str, Rule]] = {
     "Pins": PINS,
     "Mirrors": MIRRORS,
     "Vendored content": VENDORED,
+    "Charts": CHARTS,
     "Trees and keys": TREES,
     "Signatures": SIGNATURES,
     "Contents": CONTENTS,

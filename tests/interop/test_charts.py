@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from charts import Shelf, chart, provenance
-from interop.peers import Desk
+from interop.peers import FOLDER, OCIPACK, Desk, run
 from interop.wire import Repository
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors/helm/pushed.json").read_text())
@@ -112,3 +112,64 @@ def test_a_chart_that_helm_pushed_keeps_its_digest_and_provenance(
         *("-d", "pulled", "--plain-http"),
     ).expect()
     assert {one.read_bytes() for one in (desk.folder / "pulled").iterdir()} == {archive, beside}
+
+
+TEMPLATE = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: "{{ lookup "v1" "Secret" "default" "x" | len }}-{{ getHostByName "localhost" }}"}
+spec:
+  containers:
+  - name: a
+    image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+  - {name: b, image: "ghcr.io/example/{{ .Files.Get "../../etc/passwd" | len }}:{{ .Values.tag }}"}
+"""
+
+
+@pytest.mark.interop("helm")
+def test_images_are_those_of_what_helm_renders(desk: Desk) -> None:
+    """Also without a network, where helm asks nobody, and of charts within charts."""
+    desk.tool("helm", "create", "shop").expect()
+    desk.tool("helm", "create", "inner").expect()
+    (desk.folder / "shop/templates/own.yaml").write_text(TEMPLATE)
+    desk.tool("helm", "package", "inner", "-d", "shop/charts").expect()
+    (desk.folder / "mine.yaml").write_text("tag: v7\nimage: {repository: ghcr.io/example/web}\n")
+    search = f"{FOLDER}:/usr/bin:/bin"
+
+    listed = desk.ocipack("images", "shop", "-f", "mine.yaml", "--strict", "--why", PATH=search)
+
+    lines = listed.expect().splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == [
+        "certain  docker.io/library/busybox",
+        "certain  docker.io/library/nginx:1.16.0",
+        "certain  ghcr.io/example/0:v7",
+        "certain  ghcr.io/example/web:1.16.0",
+    ]
+    assert any("shop/charts/inner/templates/deployment.yaml" in line for line in lines)
+    desk.tool("helm", "package", "shop").expect()
+    place = ("images", "shop-0.1.0.tgz", "-f", "mine.yaml", "--strict", "--why")
+    assert desk.ocipack(*place, PATH=search).expect() == listed.out.strip()
+    alone = ("unshare", "-rn", *OCIPACK, *place)
+    ended = run(alone, desk.env(PATH=search), desk.folder)
+    if "unshare" not in ended.err:
+        assert ended.expect() == listed.out.strip()
+
+
+@pytest.mark.interop("helm")
+def test_what_a_chart_runs_is_mirrored_with_it(desk: Desk, repository: Repository) -> None:
+    image = repository.put_image("web", "1.16.0")["digest"]
+    desk.tool("helm", "create", "shop").expect()
+    (desk.folder / "shop/templates/tests/test-connection.yaml").unlink()
+    values = desk.folder / "shop/values.yaml"
+    values.write_text(values.read_text().replace("repository: nginx", f"repository: {repository}"))
+    desk.tool("helm", "package", "shop").expect()
+    desk.tool("helm", "push", "shop-0.1.0.tgz", f"{repository.place}/c", "--plain-http").expect()
+    source = f"{{chart: '{repository.place}/c/shop:0.1.0', images: true}}"
+    to = f"to: {repository.place}/copy\nrelocate: {{form: path}}\nsources: [{source}]\n"
+    (desk.folder / "mirror.yaml").write_text(HEAD + to)
+
+    desk.ocipack("mirror", "--strict", PATH=f"{FOLDER}:/usr/bin:/bin").expect()
+
+    copy = f"{repository.name}/copy/{repository.name}"
+    assert Repository(repository.host, copy).digest("1.16.0") == image
+    assert Repository(repository.host, f"{copy}/c/shop").tags() == ["0.1.0"]

@@ -191,6 +191,8 @@ REFUSED: list[tuple[str, str, bool]] = [
     (one("chart: app, repository: 'https://charts.example'"), "nothing says which tags", False),
     (one("chart: 'app:1', repository: 'oci://charts.example'"), "address of a classic", True),
     (one("image: 'ghcr.io/a:v1', repository: 'https://charts.example'"), "address of a", True),
+    (one("image: 'ghcr.io/a:v1', images: true"), "images belongs to charts", True),
+    (one("chart: 'ghcr.io/a:v1', images: 'yes'"), "true or false", True),
     (one("chart: 'a.b/app:1', repository: 'https://charts.example'"), "its name alone", True),
     (one("chart: 'app:1', repository: 'https://u:p@charts.example'"), "not a chart", True),
     (one("chart: 'app:1', repository: 'https://charts.example?token=x'"), "not a chart", True),
@@ -222,7 +224,8 @@ def test_what_is_refused_says_where_and_why(body: str, why: str, schema_sees: bo
 def test_a_chart_in_a_classic_repository_says_where_that_is() -> None:
     body = (
         "to: oci://m.example\nsources:\n"
-        "- {chart: shop, repository: 'https://charts.example/stable/', select: {semver: '^1'}}\n"
+        "- {chart: shop, repository: 'https://charts.example/stable/', select: {semver: '^1'},"
+        " images: true}\n"
         f"- {{chart: 'shop:1.2.0+b@sha256:{HEX}', repository: 'https://charts.example/stable'}}\n"
     )
 
@@ -233,6 +236,7 @@ def test_a_chart_in_a_classic_repository_says_where_that_is() -> None:
     assert str(first.repository) == "helm+https://charts.example/stable/shop"
     assert first.selection is not None
     assert first.selection.sort == "semver"
+    assert (first.images, second.images) == (True, False)
     assert str(second.reference) == f"charts.example/stable/shop:1.2.0_b@sha256:{HEX}"
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,6 +34,9 @@ from ocipack.oci.store import Source as Readable
 from ocipack.report import Report
 from ocipack.trust.policy import Policy
 from ocipack.verify import Exempted, Verified, decide, verify
+
+if TYPE_CHECKING:
+    from ocipack.cli.charts import Along
 
 FILE = "mirror.yaml"
 
@@ -65,6 +70,9 @@ FILE = "mirror.yaml"
     metavar="FORM=PATH",
     help="Write that for those who pull: hosts-toml=DIR, registries-conf=FILE, idms=FILE.",
 )
+@click.option(
+    "--strict", is_flag=True, help="Fail if an image of a chart could not be told (images: true)."
+)
 @click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True)
 @proof_options
 @project_option
@@ -77,6 +85,7 @@ def mirror(
     map_out: str,
     writes: tuple[str, ...],
     jobs: int,
+    strict: bool,
     **options: Any,
 ) -> Outcome:
     """Bring images, artifacts, charts and whole locks to another registry.
@@ -101,7 +110,7 @@ def mirror(
         )
     with Transfers(jobs) as transfers:
         places = Repositories(app, transfers, charts(wanted))
-        made = _planned(app, wanted, places, part)
+        made, charted = _planned(app, wanted, places, part)
         _mapped(maps, pairs(made.items) if maps else [], places)  # refused before anything moves
         run = Mirroring(transfers, places, How(prove, everything=trust.given, **how))
         results = _collected(app, run, made, places)
@@ -112,7 +121,9 @@ def mirror(
         write(_mapped(maps, pairs(there) if maps else [], places))
     except StoreError as error:  # everything is there all the same, and the report says so
         failures.append(("the map", error))
-    return _outcome(app, made, results, part, failures)
+    return _outcome(
+        app, made, results, part, failures=failures, charted=charted.report(strict=strict)
+    )
 
 
 def _mapped(maps: Iterable[Writing], found: list[Pair], places: Repositories) -> dict[Path, str]:
@@ -122,6 +133,7 @@ def _mapped(maps: Iterable[Writing], found: list[Pair], places: Repositories) ->
     return files
 
 
+_ALL = Shard()
 _HOW = ("dry_run", "overwrite", "full", "require_signatures")
 
 
@@ -167,21 +179,31 @@ def _prove(policy: Policy, *, decides: bool) -> Prove:
     return prove
 
 
-def _planned(app: App, wanted: Mirror, places: Repositories, part: Shard) -> Plan:
-    with app.console.stage("plan") as stage:
-        made = plan(
-            wanted,
-            listing=places.tags,
+def _planned(app: App, wanted: Mirror, places: Repositories, part: Shard) -> tuple[Plan, Along]:
+    """What is to be done, and what was found about the charts whose images come along."""
+    from ocipack.cli.charts import with_images  # noqa: PLC0415 - start-up
+
+    tags = cache(lambda repository: tuple(places.tags(repository)))  # listed once, asked for twice
+
+    def planned(mirror: Mirror, shard: Shard = _ALL) -> Plan:
+        return plan(
+            mirror,
+            listing=tags,
             target_listing=places.target_tags,
             resolve=lambda reference: places.asked(reference).resolve(reference.name).digest,
-            shard=part,
+            shard=shard,
         )
+
+    wanted, more = with_images(app, wanted, planned, places.source)
+    with app.console.stage("plan") as stage:
+        made = planned(wanted, part)
+        made = replace(made, failed=(*made.failed, *more.failed))
         said = plural(len(made.items), "item")
         if part.count > 1:
             said += f" of {made.total}, part {part.index} of {part.count}"
         said += f", {plural(len(made.failed), 'source')} failed" if made.failed else ""
         stage.say(said)
-    return made
+    return made, more
 
 
 def _collected(app: App, run: Mirroring, made: Plan, places: Repositories) -> list[Result]:
@@ -207,7 +229,9 @@ def _outcome(
     made: Plan,
     results: list[Result],
     part: Shard,
+    *,
     failures: list[tuple[str, OcipackError]],
+    charted: Report,
 ) -> Outcome:
     for name, error in failures:
         said = str(error)
@@ -226,8 +250,8 @@ def _outcome(
     return Outcome(
         "\n".join(plain(_row(one)) for one in results),
         data,
-        Report.of(found),
-        code=code(results, (error for _, error in failures)),
+        Report.of(found) + charted,
+        code=code(results, (error for _, error in failures)) if charted.ok else 1,
         failures=failures,
         checked=[str(one.item.reference) for one in results if one.error is None],
     )
