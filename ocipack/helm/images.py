@@ -83,14 +83,14 @@ class _Budget:
     """What may still be looked into: charts, and bytes of their files."""
 
     charts: int
-    bytes: int
+    room: int
 
     def take(self, files: Mapping[str, bytes], depth: int) -> None:
         self.charts -= 1
-        self.bytes -= sum(map(len, files.values()))
+        self.room -= sum(map(len, files.values()))
         if self.charts < 0 or depth > DEPTH:
             raise IntegrityError(f"a chart with more than {SUBCHARTS} subcharts, or {DEPTH} deep")
-        if self.bytes < 0:
+        if self.room < 0:
             raise IntegrityError(f"a chart with more than {TOTAL} bytes to look into")
 
 
