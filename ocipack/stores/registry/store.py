@@ -16,6 +16,7 @@ from ocipack.oci.manifest import Manifest
 from ocipack.oci.reference import TAG
 from ocipack.oci.store import MANIFEST_LIMIT, Source, Watched
 from ocipack.stores.registry import download, manifests, pages, referrers, upload
+from ocipack.stores.registry.ahead import WORTH, ahead
 from ocipack.stores.registry.client import Repository
 
 _SMALL = 1024 * 1024
@@ -191,7 +192,7 @@ class RegistryStore:
     def _push_blob(self, target: Descriptor, source: Source) -> bool:
         if self._is_here(target.digest):
             return False
-        read = _Read(source)
+        read = _Read(source, self.at.client.registry)
         upload.push(self.at, target, read, origin=self._origin(target, source))
         return not read.asked
 
@@ -344,8 +345,8 @@ class _Read:
     It remembers whether it was asked for anything.
     """
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, registry: str) -> None:
+        self._source, self._registry = source, registry
         self.asked = False
 
     def resolve(self, name: str) -> Descriptor:
@@ -356,9 +357,13 @@ class _Read:
         """See Source."""
         self.asked = True
         source = self._source
-        if isinstance(source, Watched) and isinstance(source.source, RegistryStore):
-            return source.watch(source.source.claimed(target))
-        return source.fetch(target)
+        if not (isinstance(source, Watched) and isinstance(source.source, RegistryStore)):
+            return source.fetch(target)
+        pieces = source.source.claimed(target)
+        # one registry alone may let us ask one thing at a time: there nobody reads ahead
+        if target.size >= WORTH and source.source.at.client.registry != self._registry:
+            pieces = ahead(pieces)
+        return source.watch(pieces)
 
     def referrers(self, subject: Descriptor) -> Iterator[Descriptor]:
         """See Source."""
