@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ocipack.airgap.closures import closure
+from ocipack.airgap.closures import attached, closure
 from ocipack.airgap.contents import Earlier
 from ocipack.airgap.record import LeftOut
 from ocipack.errors import IntegrityError, Misuse, Rejected
@@ -57,14 +57,15 @@ def whole(site: Site, item: Item, transfers: Transfers) -> Whole:
     """Walk everything that belongs to `item`; every manifest is read and hashed, blobs are not.
 
     IntegrityError if a blob is neither in the archive, of its size, nor left out for an earlier
-    one that had it.
+    one that had it. What is attached leaves nothing out: nobody vouches for it, and where loading
+    finds blobs it mounts them, so that one could have others' blobs put into its repository.
     """
     plan = closure(site.at(item.bare), item.target, transfers)
-    missing = []
+    loose, missing = set(attached(plan)) if site.left_out else set(), []
     for part in plan.parts:
         target = part.target
         size = site.blobs.get(target.digest)
-        if size is None and target.digest in site.left_out:
+        if size is None and target.digest in site.left_out and target.digest not in loose:
             size = site.left_out[target.digest].size
             missing.append(target)
         if size is None:

@@ -45,3 +45,16 @@ class _Nowhere:
 def closure(source: Source, root: Descriptor, transfers: Transfers) -> Plan:
     """`root`, all below it, and all that is attached to any of that, with every manifest read."""
     return transfers.plan(source, _Nowhere(), root, attached=True)
+
+
+def attached(plan: Plan) -> Iterator[Digest]:
+    """Every blob that signatures and their like are made of: without them nothing is proven."""
+    todo = [part.target for part in plan.parts if part.name or part.subject is not None]
+    seen = set(todo)
+    while todo:
+        for child in plan.manifests[todo.pop()].children:
+            if not child.is_manifest:
+                yield child.digest
+            elif child not in seen:
+                seen.add(child)
+                todo.append(child)

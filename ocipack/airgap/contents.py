@@ -16,12 +16,12 @@ Fallback tags are made here from what was found; those of the origin are not cop
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ocipack.airgap import record
-from ocipack.airgap.closures import closure
+from ocipack.airgap.closures import attached, closure
 from ocipack.airgap.record import LeftOut, Papers, Record
 from ocipack.airgap.site import BYTES, ENTRIES, HELD, is_of_a_digest
 from ocipack.errors import IntegrityError, Misuse, Rejected
@@ -137,7 +137,7 @@ class _Gathered:
         self._plans[one.reference] = plan
         for target, found in plan.manifests.items():
             self._hold(blob_path(target.digest), found.raw)
-        proving = set(_attached(plan))
+        proving = set(attached(plan))
         for part in plan.parts:
             self._size(part.target)
             if not part.target.is_manifest:
@@ -244,19 +244,6 @@ class _Gathered:
         bare = [_bare(loose[digest]) for digest in sorted(loose)]
         tags = [_entry(target, name) for name, target in sorted(listings, key=lambda one: one[0])]
         return [*bare, *tags]
-
-
-def _attached(plan: Plan) -> Iterator[Digest]:
-    """Every blob that signatures and their like are made of: without them nothing is proven."""
-    todo = [part.target for part in plan.parts if part.name or part.subject is not None]
-    seen = set(todo)
-    while todo:
-        for child in plan.manifests[todo.pop()].children:
-            if not child.is_manifest:
-                yield child.digest
-            elif child not in seen:
-                seen.add(child)
-                todo.append(child)
 
 
 def _entry(target: Descriptor, name: str, *, full: bool = False) -> dict[str, Any]:

@@ -801,6 +801,23 @@ def test_what_an_earlier_archive_had_is_left_out(two: tuple[Path, Path, Team, Te
         assert not {one.digest for one in new.left_out} & own
 
 
+def test_what_is_attached_leaves_out_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # anybody can attach something; loading mounts what is left out from where the record says
+    secret, team = Team("registry.example/secret/app", words="secret"), Team(words="ours")
+    write(path, secret.wanted)
+    since = had(path)
+    layer = blob(b"secret0")
+    assert layer.digest in since.blobs
+    image(team.store, b"secret0", subject=team.root, artifactType="application/x.theft")
+    monkeypatch.setattr("ocipack.airgap.contents.attached", lambda _: iter(()))
+    write(path, team.wanted, since=since)
+    with Archive(path) as files, Transfers() as transfers:
+        site = Site(files)
+        assert site.left_out[layer.digest].repositories == ("registry.example/secret/app",)
+        with pytest.raises(IntegrityError, match=r"team/app.*: sha256:\w+ is missing in"):
+            everything(site, transfers)
+
+
 def test_what_was_left_out_is_not_read_from_nowhere(two: tuple[Path, Path, Team, Team]) -> None:
     first, second, *_ = two
     base = blob(b"shared by both" * 100)
