@@ -698,14 +698,15 @@ class _Handler(BaseHTTPRequestHandler):
         registry = self.server.registry
         headers = {name.lower(): value for name, value in self.headers.items()}
         seen = Seen(self.command, self.path, headers)
-        fault = registry.cuts(seen.line)
+        fault, length = registry.cuts(seen.line), int(headers.get("content-length", 0))
         if fault is not None:
-            registry.keep(seen, self.rfile.read(fault.after), lost=fault.act == "forget")
+            taken = self.rfile.read(min(fault.after, length))
+            registry.keep(seen, taken, lost=fault.act == "forget")
             if fault.act == "deaf":
                 registry.ended.wait(30)
             self._reset()
             return
-        length, most = int(headers.get("content-length", 0)), registry.switches.body_max
+        most = registry.switches.body_max
         if most and length > most:
             registry.keep(seen, b"")
             self._send(Reply(413, {"Content-Type": "text/html"}, b"<html>too large"), "")

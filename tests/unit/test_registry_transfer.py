@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -295,7 +296,7 @@ def sent(server: Registry) -> list[tuple[str, str]]:
 
 def there(server: Registry, target: Descriptor) -> bool:
     digest = str(target.digest)
-    kept = server.repositories["team/app"].blobs
+    kept = server.repository("team/app").blobs
     return digest in kept and server.blobs[digest] == DATA[: target.size]
 
 
@@ -534,6 +535,15 @@ def test_pieces_are_not_shorter_than_the_registry_wants(
     assert max(server.chunks.values(), key=len) == [5 * MIB, 3 * MIB + 3]
 
 
+def test_a_registry_that_wants_longer_pieces_than_the_proxy_before_it_lets_pass(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    server.switches.body_max, server.switches.chunk_min = MIB, 3 * MIB
+    with pytest.raises(StoreError, match="413"):
+        opened(server).push(put(origin, DATA, LAYER), origin)
+    assert len(server.requests) < 10
+
+
 @pytest.mark.parametrize("said", ["", "x", "-5", "9" * 400])
 def test_a_least_length_that_is_none(
     server: Registry, opened: Open, origin: MemoryStore, said: str
@@ -568,8 +578,9 @@ def test_what_is_too_long_in_any_piece_says_so(
         opened(server).push(put(origin, DATA, LAYER), origin)
     assert "client_max_body_size" in caught.value.hint
     server.switches.body_max, server.switches.patch = 2 * MIB, False
-    with pytest.raises(StoreError, match=r"PATCH .* 405 UNSUPPORTED"):
+    with pytest.raises(StoreError, match=r"PATCH .* 405 UNSUPPORTED") as caught:
         opened(server).push(put(origin, DATA, LAYER), origin)
+    assert "too long for a proxy" in caught.value.hint
 
 
 def test_an_upload_is_sent_on_as_its_registry_says(
@@ -636,3 +647,56 @@ def test_a_login_that_ends_in_the_middle_of_an_upload(opened: Open, origin: Memo
         assert len(server.lines("/token")) == 2
         assert len(server.lines("^PUT")) == 2
         assert len(server.lines("^POST /v2/")) == 2
+
+
+# everything at once
+
+
+def any_registry(dice: random.Random) -> Switches:
+    """A registry with quirks of its own, and with a few accidents."""
+    made = Switches(
+        auth=dice.choice(["", "bearer"]),
+        anonymous="pull,push",
+        body_max=dice.choice([0, 0, 0, MIB, 3 * MIB, 200_000]),
+        chunk_max=dice.choice([0, 0, MIB]),
+        chunk_min=dice.choice([0, 0, 100_000, 3 * MIB]),
+        etag=dice.choice(["strong", "weak", "new", "none"]),
+        location=dice.choice(["relative", "absolute", "query"]),
+        mount=dice.random() < 0.5,
+        mount_status=dice.choice([0, 0, 401, 500]),
+        moving=dice.random() < 0.4,
+        patch=dice.random() < 0.8,
+        patch_status=dice.choice([201, 202, 204]),
+        range_header=dice.choice(["", "", "", "0-0", "x", "0-99", "0-5000000"]),
+        ranges=dice.choice(["yes", "yes", "no", "wrong"]),
+        status=dice.random() < 0.8,
+    )
+    requests = ["^PUT .*uploads", "^PATCH", "^POST .*uploads", "^GET .*uploads", "^HEAD"]
+    for _ in range(dice.randrange(5)):
+        skip, times = dice.randrange(3), dice.choice([1, 1, 2, 3])
+        status = dice.choice([0, 0, 0, 400, 404, 429, 500])
+        act = "" if status else dice.choice(["cut", "reset", "lost", "forget"])
+        after = dice.randrange(4 * MIB)
+        accident = Fault(
+            dice.choice(requests), status, act=act, after=after, skip=skip, times=times
+        )
+        made.faults.append(accident)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_whatever_a_registry_does_an_upload_ends(
+    opened: Open, origin: MemoryStore, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """In one of two ways: what is there is right, or an error says where it failed."""
+    dice = random.Random(seed)
+    monkeypatch.setattr("ocipack.stores.registry.upload.STREAMED", dice.choice([64 * MIB, 2 * MIB]))
+    target = put(origin, DATA[: dice.choice([4 * MIB, 3 * MIB, MIB + 1, 100_000])], LAYER)
+    said = ""
+    with Registry(any_registry(dice)) as server:
+        try:
+            opened(server).push(target, origin)
+        except StoreError as e:
+            said = str(e)
+        assert there(server, target) or "/v2/team/app/blobs/" in said
+        assert len(server.requests) < 60

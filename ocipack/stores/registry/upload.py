@@ -50,6 +50,10 @@ _OK, _LOST, _OUT_OF_ORDER = 200, 404, 416
 _MISFITS = 2
 
 
+_PIECES_HINT = (
+    "it goes in pieces since the whole is too long for a proxy before the registry "
+    "(client_max_body_size), and the registry does not take them"
+)
 _CREATE_HINT = (
     "some registries do not create a repository when something is pushed to it: create it there "
     "first (on ECR the repository, on Harbor and GitLab its project)"
@@ -234,7 +238,8 @@ class _Sending:
         """What a refused part means: another way, another try, or the end."""
         refusal = self._at.refused(answer)
         error = refusal.error(self._at.log_in().tried)
-        if refusal.status == TOO_BIG and (smaller := [n for n in PIECES if n < size]):
+        smaller = [n for n in PIECES if n < size and n < (self._piece or size)]
+        if refusal.status == TOO_BIG and smaller:
             self._piece = smaller[0]
             return _Otherwise()
         if refusal.status == _LOST:  # a restart, or another instance behind the same name
@@ -250,6 +255,8 @@ class _Sending:
                 self._at.client.features.streams = self._opened_once = False
             self._streams = False
             return _Otherwise()
+        if self._piece:
+            error.hint = error.hint or _PIECES_HINT
         return error
 
 
