@@ -20,6 +20,7 @@ SURVEY = "ocipack/project/survey.py"
 FAULTS: list[tuple[str, str, str]] = [
     # what a stranger's file must not do
     (PROJECTS, "if posixpath.commonpath([real, home]) != home:", "if False:"),
+    (PROJECTS, "for path in listing(found).files.values():", "for path in ():"),
     (PROJECTS, "if real != posixpath.join(", "if False and real != posixpath.join("),
     (PROJECT, "for path in (*self.policy, *(one", "for path in (*(one"),
     (PROJECT, 'if one.startswith("oci://") and Location', "if False and Location"),

@@ -122,14 +122,24 @@ class Selected:
         The file may be a stranger's: it must not have us read what is not in the repository.
         """
         found = posixpath.join(self.home, path)
-        real, home = posixpath.realpath(found), posixpath.realpath(self.home)
-        if posixpath.commonpath([real, home]) != home:
-            raise Misuse(f"{printable(found)}: leads out of the directory of the project file")
+        self._stays(found)
         return found
 
+    def _stays(self, path: str) -> None:
+        real, home = posixpath.realpath(path), posixpath.realpath(self.home)
+        if posixpath.commonpath([real, home]) != home:
+            raise Misuse(f"{printable(path)}: leads out of the directory of the project file")
+
     def crd(self, text: str) -> str:
-        """One of the project's `crds` as `--crd` would name it."""
-        return text if text.startswith("oci://") else self.beside(text)
+        """One of the project's `crds` as `--crd` would name it; what is below it stays, too."""
+        if text.startswith("oci://"):
+            return text
+        from ocipack.files.manifests import listing  # noqa: PLC0415 - start-up
+
+        found = self.beside(text)
+        for path in listing(found).files.values():
+            self._stays(path)
+        return found
 
     def top(self, part: Part) -> str:
         """The directory that becomes the artifact; Misuse if a link stands on the way to it."""

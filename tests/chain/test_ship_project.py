@@ -531,6 +531,22 @@ def test_a_policy_of_the_file_is_read_below_it_only(fleet: Path, ship: Run, tmp_
         assert "secret" not in err
 
 
+@pytest.mark.parametrize("link", ["crds/x.yaml", "crds/deep"])
+def test_no_link_below_what_the_file_names_leads_out_of_it(
+    fleet: Path, ocipack: Run, ship: Run, tmp_path: Path, link: str
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/x.yaml").write_text("secret: CustomResourceDefinition: x\n")
+    (fleet / "crds").mkdir()
+    outside = tmp_path / "outside"
+    (fleet / link).symlink_to(outside / "x.yaml" if link.endswith(".yaml") else outside)
+    project(fleet, PROJECT + "crds: [crds]\n")
+    for code, _, err in (ship(fleet), ocipack("validate", str(fleet))):
+        assert code == 2
+        assert "leads out of the directory of the project file" in err
+        assert "secret" not in err
+
+
 def test_definitions_that_the_file_names(fleet: Path, ship: Run) -> None:
     (fleet / "crds").mkdir()
     (fleet / "crds/a.yaml").write_text(
