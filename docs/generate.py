@@ -154,7 +154,7 @@ LIMITS = [
     ("Air gap", "ocipack.airgap.record", "FILE_BYTES"),
     ("Air gap", "ocipack.airgap.check", "LIST_BYTES"),
     ("Air gap", "ocipack.airgap.save", "AHEAD"),
-    ("Air gap", "ocipack.cli.saving", "NAMES"),
+    ("Air gap", "ocipack.cli.inside", "NAMES"),
     ("Key files", "ocipack.signers.file", "LIMIT"),
 ]
 """Every budget of reading: its section, its module, its name there."""

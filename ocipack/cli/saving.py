@@ -18,39 +18,32 @@ from ocipack.cli.archives import Proof, each, earlier, policy, prove
 from ocipack.cli.command import App
 from ocipack.cli.commands.pin import mirrors as read_mirrors
 from ocipack.cli.console import plain, plural, size
+from ocipack.cli.inside import Inside
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.places import place
 from ocipack.cli.projects import confine
 from ocipack.cli.repositories import charts
 from ocipack.cli.trusted import Trust
 from ocipack.copy import Transfers
-from ocipack.errors import Misuse, Rejected
+from ocipack.errors import Misuse
 from ocipack.files.seam import read_bytes
-from ocipack.flux import artifact as flux
 from ocipack.lock import BYTES, Lock
 from ocipack.mirror.model import Mirror
 from ocipack.mirror.plan import Plan, Shard, plan
 from ocipack.mirror.reader import BYTES as MIRROR_BYTES, read as read_mirror
 from ocipack.oci.location import REGISTRY, Location
-from ocipack.oci.manifest import Manifest
 from ocipack.oci.reference import Reference
 from ocipack.pin.mirrors import Mirrors
-from ocipack.report import Report, Severity
 from ocipack.stores.layout import LayoutStore
 from ocipack.stores.layout.stream import Stream
 from ocipack.stores.layout.volumes import SMALLEST
 from ocipack.stores.registry.store import RegistryStore
 from ocipack.trust.keys import PublicKey
-from ocipack.trust.policy.contents import IMAGE, Part
 from ocipack.trust.policy.names import Glob
 
 if TYPE_CHECKING:
     from ocipack.stores.charts import ChartStore
 
-NAMES = 5_000
-"""Names in the contents of everything that is saved."""
-
-SHOWN = 3
 _SIZE = re.compile(r"([1-9][0-9]{0,14})(B|KiB|MiB|GiB|TiB|kB|KB|MB|GB|TB)?")
 _UNITS = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -143,7 +136,7 @@ def run(app: App, inputs: Inputs, trust: Trust, into: Into) -> Outcome:
         wanted = proven(app, found, sources, trust)
         if inputs.contents:
             inside = Inside(app, tuple(map(Glob, inputs.without)))
-            wanted = with_contents(wanted, inside, sources, trust)
+            wanted = inside.added(wanted, lambda places: proven(app, places, sources, trust))
         with app.console.stage("list") as stage:
             contents = gather(wanted, transfers, files=files, earlier=before)
             stage.say(_listed(contents))
@@ -258,69 +251,6 @@ def _picked(path: str, sources: Sources) -> Iterator[Location]:
     if any(item.source.platforms for item in made.items):
         sources.app.console.warn(f"{path}: all platforms are saved, whatever platforms says")
     yield from (at(item.reference) for item in made.items)
-
-
-def with_contents(
-    wanted: list[Wanted], inside: Inside, sources: Sources, trust: Trust
-) -> list[Wanted]:
-    """`wanted`, and everything that the artifacts among it name, and those name in turn."""
-    known = {one.reference: one for one in wanted}
-    asked: set[Reference] = set()
-    fresh = list(known.values())
-    while fresh:
-        names = {name for one in fresh for name in inside.names(one)} - asked
-        asked |= names
-        if len(asked) > NAMES:
-            raise Rejected(f"more than {NAMES} names in the contents of what is to be saved")
-        places = [Location(REGISTRY, name) for name in sorted(names, key=str)]
-        found = proven(sources.app, places, sources, trust) if places else []
-        fresh = [one for one in found if one.reference not in known]
-        known |= {one.reference: one for one in fresh}
-    return list(known.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Inside:
-    """What artifacts name, but for what `without` covers; what cannot be saved is said."""
-
-    app: App
-    without: tuple[Glob, ...] = ()
-
-    def names(self, one: Wanted) -> Iterator[Reference]:
-        """What one artifact names; nothing for an image or a chart."""
-        if not _is_artifact(one.proof.manifest):
-            return
-        from ocipack.cli.contents import Looking  # noqa: PLC0415 - it loads all that renders
-        from ocipack.files.workspace import Workspace  # noqa: PLC0415 - as above
-
-        with Workspace() as workspace:
-            found = Looking(self.app).inside(workspace, one.source, one.proof)
-        self.app.console.findings(Report.of(found.findings))
-        for part in found.parts:
-            reference = part.reference
-            if reference is not None and any(glob.covers(reference) for glob in self.without):
-                self.app.console.note(f"{one.reference}: left out: {part.text}")
-            elif reference is not None and (reference.tag or reference.digest or _is_image(part)):
-                yield reference
-            else:
-                why = part.reason or ("a range" if reference else "it is in no OCI registry")
-                self.app.console.warn(f"{one.reference}: not saved: {part.text}: {why}")
-        for unseen, names in found.unseen.items():
-            if unseen.severity is not Severity.NOTE:
-                shown = ", ".join(sorted(names)[:SHOWN])
-                self.app.console.warn(f"{one.reference}: not looked at, {unseen.reason}: {shown}")
-
-
-def _is_image(part: Part) -> bool:
-    return part.kind == IMAGE
-
-
-def _is_artifact(manifest: Manifest) -> bool:
-    """Whether it is a tree of files for Flux, rather than an image or a chart."""
-    if manifest.is_index:
-        return False
-    layers = {layer.media_type for layer in manifest.layers}
-    return manifest.config.media_type == flux.CONFIG or flux.CONTENT in layers
 
 
 def proven(app: App, found: Sequence[Location], sources: Sources, trust: Trust) -> list[Wanted]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import random
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import shelf
 from content import image, index
 from registry import Registry, Switches
 
@@ -506,6 +508,41 @@ def test_a_list_of_digests_that_is_too_long(
     code, _, err = ocipack(*save)
     assert code == 2
     assert "more than the 100 bytes" in err
+
+
+def test_the_images_of_a_chart_come_along(signed: Far, ocipack: Run) -> None:
+    values = (
+        f"image: {{registry: '{signed.name}', repository: team/web, tag: v1}}\n"
+        f"sidecar: {{image: '{signed.name}/team/gone:v1'}}\n"
+    )
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as archive:
+        meta = "apiVersion: v2\nname: shop\nversion: 1.0.0\n"
+        for name, text in (("Chart.yaml", meta), ("values.yaml", values)):
+            member = tarfile.TarInfo(f"shop/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    repository = "charts/shop"
+    config = shelf.blob(
+        signed.registry, repository, b"{}", "application/vnd.cncf.helm.config.v1+json"
+    )
+    kind = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+    layer = shelf.blob(signed.registry, repository, data.getvalue(), kind)
+    document = {"mediaType": shelf.MANIFEST, "config": config, "layers": [layer]}
+    shelf.put(signed.registry, repository, document, "1.0.0")
+    place = f"oci://{signed.name}/{repository}:1.0.0"
+    save = ("airgap", "save", place, "--contents", "-o", "site.tar", "--allow-unsigned")
+    code, _, err = ocipack(*save)
+    assert code == 3
+    assert "team/gone" in err
+    code, _, err = ocipack(*save, "--without", f"{signed.name}/team/gone")
+    assert code == 0, err
+    assert f"left out: {signed.name}/team/gone:v1" in err
+    code, out, _ = ocipack("airgap", "list", "site.tar")
+    assert [line.partition("@")[0] for line in out.splitlines()] == [
+        f"{signed.name}/charts/shop:1.0.0",
+        f"{signed.name}/team/web:v1",
+    ]
 
 
 def test_nothing_to_save(ocipack: Run, public: str) -> None:

@@ -24,7 +24,6 @@ from ocipack.cli.outcome import Outcome
 from ocipack.cli.projects import project_option
 from ocipack.cli.trusted import Trust, proof_options
 from ocipack.copy import Transfers
-from ocipack.oci.location import LAYOUT, Location
 
 _since_option = click.option(
     "--since",
@@ -48,7 +47,7 @@ def command() -> None:
 @click.option(
     "--contents",
     is_flag=True,
-    help="Save what the artifacts name, too: images, charts in OCI registries, other artifacts.",
+    help="Save what artifacts and charts name, too: images, charts in registries, artifacts.",
 )
 @click.option(
     "--without",
@@ -170,9 +169,9 @@ def verify(app: App, *, path: str, since: str, **options: Any) -> Outcome:
     Every byte is hashed; nothing is asked of any network. Prints what was proven.
     """
     trust = Trust(**options)
+    trusted = policy(trust, ())  # before everything is hashed in vain; keys of examples may do
     with archive(path, since) as (files, site), Transfers() as transfers:
         items = checked(app, files, site, transfers, since=bool(since))
-        trusted = policy(trust, [Location(LAYOUT, one.item.reference, path) for one in items])
         proofs = proven_items(app, site, items, trust, trusted)
         if site.left_out and not since:
             app.console.warn(
