@@ -435,6 +435,28 @@ def test_a_registry_that_takes_no_stream_is_sent_the_whole(
 
 
 @pytest.mark.usefixtures("big")
+def test_a_registry_that_has_no_place_for_a_stream_is_sent_the_whole(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    """It says that there is no such upload, as one does that has forgotten it."""
+    target = put(origin, DATA, LAYER)
+    server.switches.faults = [Fault("^PATCH", 404)]
+    opened(server).push(target, origin)
+    assert there(server, target)
+    assert len(server.lines("^PATCH")) == 2
+
+
+def test_whose_credentials_a_storage_was_not_sent(
+    server: Registry, opened: Open, origin: MemoryStore
+) -> None:
+    with Registry(host="127.0.0.2") as storage:
+        server.switches.redirect_put = storage.url
+        storage.switches.faults = [Fault("^PUT", 403)]
+        with pytest.raises(StoreError, match="none: not the registry's own host"):
+            opened(server).push(put(origin, b"x", LAYER), origin)
+
+
+@pytest.mark.usefixtures("big")
 def test_a_stream_that_is_too_long_goes_in_pieces(
     server: Registry, opened: Open, origin: MemoryStore
 ) -> None:

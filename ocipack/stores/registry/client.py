@@ -20,7 +20,8 @@ from ocipack.stores.registry.refusal import UNAUTHORIZED, Refusal
 
 PULL, PUSH = "pull", "pull,push"
 _PLACES = 100_000
-_UNRELATED = Credential("none: not the registry's own host")
+UNRELATED = Credential("none: not the registry's own host")
+"""What is sent to whatever other host a registry names."""
 
 
 @dataclass(slots=True)
@@ -149,7 +150,7 @@ class Client:
 
     def _error(self, answer: Answer, login: Authorizer | None) -> StoreError:
         if login is None:
-            return explain(answer, _UNRELATED, ())
+            return explain(answer, UNRELATED, ())
         return explain(answer, login.tried, login.secrets())
 
 

@@ -26,7 +26,7 @@ from ocipack.stores.http.answer import Answer
 from ocipack.stores.http.faults import Silent, Transient
 from ocipack.stores.http.transport import REDIRECTS, Body
 from ocipack.stores.http.url import Url
-from ocipack.stores.registry.client import Repository
+from ocipack.stores.registry.client import UNRELATED, Repository
 from ocipack.stores.registry.pages import at_home
 from ocipack.stores.registry.refusal import TOO_BIG
 
@@ -40,7 +40,7 @@ RESUMED = 1024 * 1024
 STREAMED = 64 * 1024 * 1024
 """Bytes from which on another request costs less than losing all of it once would."""
 
-_MOST = 64 * 1024 * 1024
+_MOST = 16 * 1024 * 1024
 _NOTHING: Mapping[str, str] = {}
 _DONE = frozenset({200, CREATED, 204})
 _TAKEN = frozenset({200, CREATED, ACCEPTED, 204})
@@ -84,6 +84,7 @@ class _Sending:
         self._opened_once = False
         self._continued = False
         self._misfits = 0
+        self._lost = False
         self._resumes = target.size > RESUMED
         self._streams = target.size >= STREAMED and at.client.features.streams
         self._piece = 0
@@ -237,13 +238,14 @@ class _Sending:
     def _refusal(self, answer: Answer, size: int) -> Exception:
         """What a refused part means: another way, another try, or the end."""
         refusal = self._at.refused(answer)
-        error = refusal.error(self._at.log_in().tried)
+        own = answer.at.url.origin == self._at.client.base.origin
+        error = refusal.error(self._at.log_in().tried if own else UNRELATED)
         smaller = [n for n in PIECES if n < size and n < (self._piece or size)]
         if refusal.status == TOO_BIG and smaller:
             self._piece = smaller[0]
             return _Otherwise()
-        if refusal.status == _LOST:  # a restart, or another instance behind the same name
-            self._where = None
+        if refusal.status == _LOST and not (self._streams and self._lost):
+            self._where, self._lost = None, True  # a restart, or another instance of that name
             return Transient(str(error))
         if refusal.status == _OUT_OF_ORDER and self._resumes and self._misfits < _MISFITS:
             self._misfits += 1
