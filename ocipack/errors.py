@@ -92,7 +92,7 @@ class Unavailable(StoreError):
 
 
 @contextmanager
-def malformed(what: str) -> Iterator[None]:
+def malformed(what: str, *, hint: str = "") -> Iterator[None]:
     """Turn what parsing of untrusted content can raise into IntegrityError about `what`.
 
     Only for code that reads content: a bug that raises one of these elsewhere must stay a bug.
@@ -102,4 +102,4 @@ def malformed(what: str) -> Iterator[None]:
     except (Misuse, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         reason = f"{e.args[0]!r} is missing" if isinstance(e, KeyError) and e.args else str(e)
         cut = f"{reason[:_REASON]}…" if len(reason) > _REASON else reason
-        raise IntegrityError(f"{what}: {cut}") from e
+        raise IntegrityError(f"{what}: {cut}", hint=hint) from e

@@ -251,18 +251,21 @@ class Repository:
         return self.site.tags(self.name)
 
 
+_DAMAGED = "the archive is damaged or cut: compare it with what it was copied from"
+
+
 def _index(files: Files) -> tuple[Digest, Mapping[str, Any]]:
     """The digest and content of index.json."""
     for name, limit in ((LAYOUT_FILE, len(VERSION) * 10), (INDEX_FILE, BYTES)):
         size = files.has(name)
         if size is None or size > limit:
             raise IntegrityError(f"{files.where}: {name} is missing, or longer than {limit} bytes")
-    with malformed(f"{files.where}: {LAYOUT_FILE}"):
+    with malformed(f"{files.where}: {LAYOUT_FILE}", hint=_DAMAGED):
         said = jsontext.decode(b"".join(files.read(LAYOUT_FILE)))
         if said["imageLayoutVersion"] != "1.0.0":
             raise ValueError(f"unknown version {said['imageLayoutVersion']!r}")
     raw = b"".join(files.read(INDEX_FILE))
-    with malformed(f"{files.where}: {INDEX_FILE}"):
+    with malformed(f"{files.where}: {INDEX_FILE}", hint=_DAMAGED):
         document = jsontext.decode(raw)
         if not isinstance(document, dict):
             raise TypeError("not a JSON object")

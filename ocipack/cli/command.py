@@ -87,6 +87,7 @@ def _run(app: App, path: str, call: Callable[[], Outcome]) -> int:
     except OcipackError as error:
         app.console.findings(report_of(error))
         _emit_failure(app, Result.failed(path, error, _seen_from(app.base)))
+        error.hint = app.console.untold(error.hint)  # what is raised is shown next
         raise
     app.console.findings(outcome.report)
     app.console.table(outcome.summary)

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TextIO
 
 from ocipack.report import Finding, Report, Severity
@@ -77,11 +77,16 @@ class Stage:
 
 @dataclass
 class Console:
-    """Standard error, and how talkative to be."""
+    """Standard error, and how talkative to be.
+
+    `followed` is a hint that was followed already, so that it is not given.
+    """
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     quiet: bool = False
     least: Severity = Severity.WARNING
+    followed: str = ""
+    _hints: set[str] = field(default_factory=set)
     under_way: Stage | None = None
 
     def line(self, text: str) -> None:
@@ -123,7 +128,9 @@ class Console:
         """Print what is at least as important as `least`: place, rule, words, hint."""
         for finding, more in report.groups():
             if finding.severity.rank <= self.least.rank:
-                for text in describe(finding, more):
+                hint = "" if finding.hint == self.followed else finding.hint
+                self._hints.add(hint)
+                for text in describe(replace(finding, hint=hint), more):
                     self.line(text)
 
     def table(self, rows: Iterable[tuple[str, str]]) -> None:
@@ -136,10 +143,14 @@ class Console:
             self.note(f"{name:<{width}}  {value}")
 
     def error(self, message: str, hint: str = "") -> None:
-        """Print why the command ends, and what to do."""
+        """Print why the command ends, and what to do, unless a finding has said so."""
         self.line(f"error: {message}")
-        if hint:
+        if self.untold(hint):
             self.line(f"hint: {hint}")
+
+    def untold(self, hint: str) -> str:
+        """The `hint`, or nothing if a finding gave it or it was followed."""
+        return "" if hint in {self.followed, *self._hints} else hint
 
 
 def about(finding: Finding, more: int = 0) -> str:

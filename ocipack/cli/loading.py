@@ -55,9 +55,9 @@ def run(app: App, path: str, where: Where, trust: Trust, *, since: str, jobs: in
     """Check, prove and load the archive at `path`."""
     maps, relocation = where.maps, where.relocation
     with archive(path, since) as (files, site), Transfers(jobs) as transfers:
-        items = checked(app, files, site, transfers, since=bool(since))
         found = moves(site, relocation)
         trusted = policy(trust, [Location(REGISTRY, one.target) for one in found])
+        items = checked(app, files, site, transfers, since=bool(since))
         proofs = proven_items(app, site, items, trust, trusted)
         targets = Repositories(app, transfers)
         forms = [one.files(pairs(found), targets.is_plain) for one in maps]  # before it is too late

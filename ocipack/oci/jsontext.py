@@ -30,9 +30,14 @@ def encode(document: object) -> bytes:
 def decode(raw: bytes) -> Any:
     """Read one JSON value; ValueError (or RecursionError) if it is not exactly one."""
     # as text: from bytes json.loads takes UTF-16, a byte order mark and surrogates in UTF-8 too
-    value = json.loads(
-        raw.decode(), object_pairs_hook=_members, parse_float=_float, parse_constant=_constant
-    )
+    try:
+        value = json.loads(
+            raw.decode(), object_pairs_hook=_members, parse_float=_float, parse_constant=_constant
+        )
+    except UnicodeDecodeError as e:
+        raise ValueError(f"not UTF-8 at byte {e.start}") from e
+    except json.JSONDecodeError as e:
+        raise ValueError(f"not JSON at line {e.lineno}, column {e.colno}") from e
     if _SURROGATE.search(raw):
         json.dumps(value, ensure_ascii=False).encode()  # UnicodeEncodeError is a ValueError
     _refuse_deep(value)

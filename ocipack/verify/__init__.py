@@ -34,8 +34,16 @@ if TYPE_CHECKING:
     from ocipack.trust.keys import PublicKey
     from ocipack.trust.policy import Policy
     from ocipack.trust.policy.decision import Evidence, Opinion, Question
+    from ocipack.trust.policy.model import VerificationPolicy
 
-__all__ = ["CHECKS", "Exempted", "Signature", "Verified", "decide", "verify"]
+__all__ = ["CHECKS", "EXPLAIN", "Exempted", "Signature", "Verified", "decide", "verify"]
+
+EXPLAIN = "--explain shows what was found and why each was refused"
+KEY_OF_A_FILE = (
+    "`openssl pkey -pubin -in FILE -outform DER | sha256sum` says which key a file holds"
+)
+
+_IDS = 3
 
 CHECKS = 256
 """Signatures that one verification computes, each key tried on each candidate counted."""
@@ -230,21 +238,26 @@ def _refusal(pinned: Reference, trial: _Trial, search: Search) -> Exception:
 
 def _words(opinion: Opinion, refused: set[str], unfit: list[Finding]) -> tuple[str, str]:
     """What is missing, and what to do about it."""
-    explain = "--explain shows what was found and why each was refused"
     authorities = opinion.policy.authorities
     if unfit:
-        return unfit[0].message, explain
+        return unfit[0].message, EXPLAIN
     if opinion.signed and not any(one.attestations for one in authorities):
         message = f"{opinion.signed} of the {opinion.needed} keys that must have signed did"
         return message, "it needs the signatures of other keys too"
     if any(one.attestations for one in authorities):
-        return "; ".join(opinion.missing), explain
+        return "; ".join(opinion.missing), EXPLAIN
     hint = "sign it with `ocipack sign`"
     if not refused:
         return "no signature found", hint
     if refused == {"signature-predicate"}:
         return "no signature found, only attestations", hint
-    return "no signature by a trusted key", explain
+    return f"no signature by a trusted key (trusted: {_ids(opinion.policy)})", KEY_OF_A_FILE
+
+
+def _ids(policy: VerificationPolicy) -> str:
+    keys = [key.id for key in policy.keys]
+    more = f" and {len(keys) - _IDS} more" if len(keys) > _IDS else ""
+    return ", ".join(keys[:_IDS]) + more
 
 
 def _undecided(pinned: Reference, search: Search) -> StoreError:

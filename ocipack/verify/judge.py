@@ -43,6 +43,7 @@ And for all of them together (`ocipack.trust.policy.decision`):
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 
 LEGACY, BUNDLE = "legacy", "bundle"
 
+_HASH = 32
 _SHOWN = 120
 _RAW = frozenset({64, 96, 132})
 _SEQUENCE = 0x30
@@ -141,10 +143,21 @@ def good(claim: Claim, key: PublicKey) -> Finding:
 def stranger(claim: Claim) -> Finding:
     """Say that no trusted key made `claim` (4, 12)."""
     message = f"{claim.form}: no trusted key made this signature"
+    if (key := _named(claim.hint)) is not None:
+        message += f"; it names the key {key}"
     size = len(claim.signature)
     if size in _RAW and claim.signature[:2] != bytes([_SEQUENCE, size - 2]):
         message += "; it may be in the raw form r‖s, and only ASN.1 DER is read"
     return Finding("signature-foreign", message, subject=claim.place)
+
+
+def _named(hint: str) -> str | None:
+    """The id of the key that a bundle names, if it does so as cosign and we do."""
+    try:
+        found = base64.b64decode(hint, validate=True)
+    except ValueError:
+        return None
+    return found.hex() if len(found) == _HASH else None
 
 
 def _layer(found: Layer, digest: Digest) -> Claim:

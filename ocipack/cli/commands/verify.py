@@ -17,7 +17,7 @@ from ocipack.oci.location import Location
 from ocipack.report import Report, Severity
 from ocipack.trust.policy import Policy
 from ocipack.trust.statement import SIGN
-from ocipack.verify import Exempted, Signature, Verified, decide
+from ocipack.verify import EXPLAIN, Exempted, Signature, Verified, decide
 
 if TYPE_CHECKING:
     from ocipack.oci.store import Source
@@ -147,7 +147,7 @@ def verify(
                 hint="a tag can move between the check and the use; name what you mean: @sha256:…",
             )
     if explain:
-        app.console.least = Severity.NOTE
+        app.console.least, app.console.followed = Severity.NOTE, EXPLAIN
     trust = Trust(**options)
     trusted = trust.policy([location for location, _ in targets])
 

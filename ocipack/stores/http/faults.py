@@ -106,7 +106,7 @@ def translate(
         "pool": "the connection was already closed",
     }
     if found in simple:
-        hint = "check the name of the registry, the network and the proxy settings"
+        hint = "check the name and port of the registry, the network and the proxy settings"
         failed = Silent if found == "silence" else Unavailable
         return failed(f"{at.what}: {simple[found]}", hint=hint)
     if found == "address":

@@ -43,9 +43,12 @@ class Index:
         return cls(where, {"schemaVersion": 2, "mediaType": INDEX, "manifests": []}, ())
 
     @classmethod
-    def parse(cls, raw: bytes, where: str) -> Index:
-        """Read an index; IntegrityError if it is none, or has more than ENTRIES entries."""
-        with malformed(where):
+    def parse(cls, raw: bytes, where: str, *, hint: str = "") -> Index:
+        """Read an index; IntegrityError if it is none, or has more than ENTRIES entries.
+
+        The `hint` says what to do about one that is not JSON.
+        """
+        with malformed(where, hint=hint):
             document = jsontext.decode(raw)
         if not isinstance(document, dict) or document.get("mediaType", INDEX) != INDEX:
             raise IntegrityError(f"{where}: not an OCI image index")

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from ocipack.oci.manifest import Manifest
     from ocipack.oci.store import Source
 
+_DAMAGED = "it is damaged or cut: compare it with what it was copied from"
+
 
 class Files(Protocol):
     """A layout's files by name: `Directory` and `Tarball`."""
@@ -108,11 +110,7 @@ class LayoutStore:
             return self._by_digest(Digest.parse(name), index)
         found = index.named(name)
         if found is None:
-            some = ", ".join(sorted(filter(TAG.fullmatch, index.tags()))[:5])
-            raise NotFound(
-                f"{self._files.path}: there is no tag {name}",
-                hint=f"it has {some}" if some else "it has no tags",
-            )
+            raise NotFound(f"{self._files.path}: there is no tag {name}", hint=self._has(index))
         if not found.is_manifest:
             raise IntegrityError(
                 f"{self._files.path}: tag {name} is {found.media_type!r}, no manifest or index"
@@ -208,6 +206,17 @@ class LayoutStore:
                     )
             self._files.put("index.json", [index.with_tag(target, name).encode()])
 
+    def _has(self, index: Index) -> str:
+        """What there is; last what holds signatures, which nobody asks for by hand."""
+        names = sorted(index.tags(), key=lambda name: (name.startswith("sha256-"), name))
+        if any("/" in name for name in names):
+            return (
+                "its names are whole references, as in archives: "
+                f"see `ocipack airgap list {self._files.path}`"
+            )
+        some = ", ".join(list(filter(TAG.fullmatch, names))[:5])
+        return f"it has {some}" if some else "it has no tags"
+
     def _index(self) -> Index:
         where = f"{self._files.path}/index.json"
         if self._files.identity("index.json") is None:
@@ -218,7 +227,7 @@ class LayoutStore:
             version = jsontext.decode(self._whole("oci-layout", MANIFEST_LIMIT))
             if version["imageLayoutVersion"] != "1.0.0":
                 raise Misuse(f"unknown version {version['imageLayoutVersion']!r}")
-        return Index.parse(self._whole("index.json", BYTES), where)
+        return Index.parse(self._whole("index.json", BYTES), where, hint=_DAMAGED)
 
     def _whole(self, name: str, limit: int) -> bytes:
         pieces, size = [], 0

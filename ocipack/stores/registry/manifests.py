@@ -52,8 +52,8 @@ that blob's link half written. We send what we hashed, so asking again is all th
 class Missing(NotFound):
     """No such manifest; `refusal` tells whether the repository is there at all."""
 
-    def __init__(self, message: str, refusal: Refusal) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, refusal: Refusal, *, hint: str) -> None:
+        super().__init__(message, hint=hint)
         self.refusal = refusal
 
 
@@ -99,7 +99,7 @@ def head(at: Repository, name: str) -> Descriptor | None:
     )
     answer.finish()
     if answer.status == _NOT_FOUND:
-        raise NotFound(f"{at.shown} has no {name!r}")
+        raise NotFound(f"{at.shown} has no {name!r}", hint=_absent(at, name))
     said, size = answer.header("Docker-Content-Digest"), answer.length
     known = answer.media_type in MANIFESTS or answer.media_type in INDEXES
     if answer.status != _OK or not said or not size or not known:
@@ -108,6 +108,14 @@ def head(at: Repository, name: str) -> Descriptor | None:
         return Descriptor(answer.media_type, Digest.parse(said), size)
     except Misuse:
         return None
+
+
+def _absent(at: Repository, name: str) -> str:
+    """What to do about a name that is not there; a 404 need not say whether the repository is."""
+    if ":" in name:
+        return ""
+    lead = "no tag means latest; " if name == "latest" else ""
+    return f"{lead}`ocipack list oci://{at.shown}` shows its tags, if there is such a repository"
 
 
 def get(at: Repository, name: str) -> tuple[Digest, Manifest]:
@@ -119,7 +127,8 @@ def get(at: Repository, name: str) -> tuple[Digest, Manifest]:
     answer, raw = at.read(f"manifests/{name}", {_OK, _NOT_FOUND}, MANIFEST_LIMIT, accept=ACCEPT)
     if answer.status == _NOT_FOUND:
         refusal = at.refused(answer)
-        raise Missing(f"{at.shown} has no {name!r} ({refusal.said})", refusal)
+        said = f"{at.shown} has no {name!r} ({refusal.said})"
+        raise Missing(said, refusal, hint=refusal.hint or _absent(at, name))
     asked = Digest.parse(name) if ":" in name else None
     hasher = asked.hasher() if asked is not None else Digest.of(b"").hasher()
     hasher.update(raw)

@@ -28,6 +28,7 @@ _DOORS: Mapping[str, Callable[[Attempt], str]] = {
 }
 """What servers before a registry (nginx, Go's) answer instead of it, and what that means."""
 
+_NO_REPOSITORY = "there is no such repository there, or this account may not see it"
 _SPENT_HINT = (
     "what this account, or this address without one, may pull for now is used up: log in, wait "
     "some hours, or read through a mirror (registries.yaml)"
@@ -97,7 +98,7 @@ class Refusal:
         if self.status in (UNAUTHORIZED, FORBIDDEN):
             return Denied(f"{words} (credentials: {credential.source})", hint=_login(credential))
         if self.status == MISSING:
-            return NotFound(words)
+            return NotFound(words, hint=_NO_REPOSITORY if self.is_new_repository else "")
         if self.status in RETRYABLE:
             return self._passing(words)
         hint = self.hint
