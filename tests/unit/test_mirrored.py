@@ -271,6 +271,20 @@ def test_a_registry_out_of_reach_is_tried_once_a_run(
     assert tried == ["v9"]
 
 
+def test_a_registry_that_says_nothing_is_waited_for_once_a_run(
+    origin: Registry, mirror: Registry
+) -> None:
+    pushed(mirror)
+    origin.switches.faults = [Fault("", act="silence")]
+    hosts = {origin.name: Host(origin.name, mirrors=(Mirror(mirror.name, tags=True),))}
+    patience = Patience(4, 60, sleep=lambda _: None)
+    run = Registries(Transport(Settings(hosts=hosts, idle_timeout=0.2), patience=patience))
+    for name in ("a", "b", "c"):
+        with pytest.raises(NotFound):
+            run.store(Reference.parse(f"{origin.name}/team/{name}")).resolve("v9")
+    assert len(origin.requests) == 1
+
+
 def test_a_registry_that_refuses_is_not_out_of_reach(origin: Registry, mirror: Registry) -> None:
     root = pushed(mirror)
     origin.switches.fail_at, origin.switches.fail_times = 1, 99

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from ocipack.errors import IntegrityError, NotFound, StoreError, Unavailable
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.digest import Digest
+from ocipack.stores.http.faults import Silent
 from ocipack.stores.registry.client import Repository
 from ocipack.stores.registry.store import RegistryStore
 
@@ -146,7 +147,7 @@ class MirroredStore(RegistryStore):
         try:
             yield
         except Unavailable as e:
-            if type(e) is Unavailable:  # what another try may mend is a class of its own
+            if type(e) in (Unavailable, Silent):  # what another try may mend is of another class
                 self._reach.lost = Unavailable(str(e), hint=e.hint)
             if absent is not None:
                 raise absent from e
