@@ -65,7 +65,7 @@ class Seen:
 class Shelf:
     """Serves `files` by path; with `users` only to them. `moved` answers 302, `status` that.
 
-    `headers` go with the answer for a path.
+    `headers` go with the answer for a path; how long those of `unsized` are is not said.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -73,6 +73,7 @@ class Shelf:
     moved: dict[str, str] = field(default_factory=dict)
     status: dict[str, int] = field(default_factory=dict)
     headers: dict[str, dict[str, str]] = field(default_factory=dict)
+    unsized: set[str] = field(default_factory=set)
     requests: list[Seen] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -146,6 +147,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
+        shelf: Shelf = self.server.shelf  # type: ignore[attr-defined] # see above
+        if self.path in shelf.unsized:
+            self.send_header("Connection", "close")
+        else:
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

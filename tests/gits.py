@@ -39,11 +39,15 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 class Gits:
-    """Serves the repositories below `root`; with `users` only to them. `seen` are the requests."""
+    """Serves the repositories below `root`; with `users` only to them. `seen` are the requests.
+
+    With `moved` everything is there instead.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.users: dict[str, str] = {}
+        self.moved = ""
         self.seen: list[tuple[str, str]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
@@ -108,6 +112,12 @@ class _Handler(BaseHTTPRequestHandler):
             "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
             for name, password in gits.users.items()
         }
+        if gits.moved:
+            self.send_response(302)
+            self.send_header("Location", gits.moved + self.path)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         if gits.users and said not in known:
             self.send_response(401)
             self.send_header("WWW-Authenticate", 'Basic realm="git"')

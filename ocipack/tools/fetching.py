@@ -248,8 +248,10 @@ class GitFetch:
 
 
 def _environment(address: str, private: Path, access: Access) -> dict[str, str]:
-    """All that git is told (1, 2)."""
+    """All that git is told (1, 2); Misuse for an address of another kind."""
     parts = urlsplit(address)
+    if parts.scheme not in {"https", "http"} or not parts.hostname or "@" in parts.netloc:
+        raise Misuse("git is asked by https alone, and without credentials in the address")
     settings = {
         "core.hooksPath": os.devnull,
         "credential.helper": "",

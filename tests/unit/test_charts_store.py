@@ -19,6 +19,7 @@ from ocipack.stores import charts as module
 from ocipack.stores.auth.config import Credentials
 from ocipack.stores.auth.credential import Credential
 from ocipack.stores.charts import ChartRepository, ChartStore
+from ocipack.stores.downloads import Downloads
 from ocipack.stores.http.settings import Settings
 from ocipack.stores.http.transport import Transport
 from ocipack.stores.memory import MemoryStore
@@ -290,6 +291,25 @@ def test_what_a_server_sends_has_bounds(shelf: Shelf, monkeypatch: pytest.Monkey
     monkeypatch.setattr(index_module, "BYTES", 50)
     with pytest.raises(IntegrityError, match="longer than 50 bytes"):
         store(shelf).resolve("1.2.0")
+
+
+def test_a_body_that_does_not_say_how_long_it_is_has_bounds_too(shelf: Shelf) -> None:
+    shelf.files["/x"] = b"x" * 5000
+    shelf.unsized.add("/x")
+    downloads = Downloads(Transport(Settings(tries=1)), Credentials())
+
+    assert len(downloads.file(f"http://{shelf.host}/x", 5000)) == 5000
+    with pytest.raises(IntegrityError, match="longer than 4999 bytes"):
+        downloads.file(f"http://{shelf.host}/x", 4999)
+
+
+def test_a_coding_is_not_taken_off_beyond_the_bounds(shelf: Shelf) -> None:
+    shelf.files["/x"] = gzip.compress(b"x" * 5000)
+    shelf.headers["/x"] = {"Content-Encoding": "gzip"}
+    downloads = Downloads(Transport(Settings(tries=1)), Credentials())
+
+    assert downloads.file(f"http://{shelf.host}/x", 5000) == b"x" * 5000
+    assert downloads.file(f"http://{shelf.host}/x", 4999) == shelf.files["/x"]
 
 
 def test_memory_for_archives_is_bounded(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:

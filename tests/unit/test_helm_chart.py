@@ -121,6 +121,13 @@ def test_an_archive_has_bounds() -> None:
         files(shop("1.0.0", {"a": "a" * 3000}), limit=9999, wanted=bool, limits=Limits(tar=3000))
 
 
+def test_files_of_a_chart_have_bounds_of_their_own() -> None:
+    archive = shop("1.0.0", {"a": "123", "b": "12345"})
+    assert files(archive, limit=3, wanted=lambda name: name == "a") == {"a": b"123"}
+    with pytest.raises(IntegrityError, match="b: longer than 4 bytes"):
+        files(archive, limit=4, wanted=lambda name: name in ("a", "b"))
+
+
 def test_a_byte_order_mark_is_taken_off_as_helm_does() -> None:
     assert described(chart("\ufeff" + SHOP.format("1.0.0"))).version == "1.0.0"
 

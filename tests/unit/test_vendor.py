@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ import yaml
 from gits import Gits
 from tars import entry, layer
 
-from ocipack.errors import IntegrityError, Misuse, NotFound, Rejected, Unavailable
+from ocipack.errors import IntegrityError, Misuse, NotFound, Rejected, StoreError, Unavailable
 from ocipack.stores.downloads import FILE
 from ocipack.tools import fetching
 from ocipack.tools.fetching import Access, GitFetch
@@ -278,6 +279,23 @@ def test_a_repository_that_is_not_there_is_not_found(gits: Gits, tmp_path: Path)
 def test_without_git_it_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(Misuse, match="git is not installed"):
         GitFetch("https://e.example/x", tmp_path, Access(str(tmp_path)))
+
+
+def test_git_itself_speaks_no_other_protocol_than_that_of_the_address(
+    gits: Gits, tmp_path: Path
+) -> None:
+    """Where a server sends it elsewhere, and whatever its address says."""
+    gits.commit("app", {"a": "a\n"})
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        gits.moved = f"https://127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(StoreError):
+            fetch(gits, tmp_path).commit("main")
+        other.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            other.accept()
+    for address in ("ext::sh -c x", "ssh://h.example/x", "file:///x", "https://u:p@h.example/x"):
+        with pytest.raises(Misuse, match="https alone"):
+            GitFetch(address, tmp_path, Access("/usr/bin:/bin"))
 
 
 def test_a_password_is_on_no_command_line(
