@@ -98,9 +98,13 @@ class Names:
             self._refused = True
 
     def _keep(self, names: Iterable[str]) -> None:
-        self._looked, names = True, list(names)
-        self._some = bool(names)
-        if not names and not self._target:
+        self._looked, self._some = True, False
+        known = set()
+        for name in names:
+            self._some = True
+            if re.fullmatch(_OF_A_DIGEST, name):
+                known.add(name)
+        if self._some or self._target:
+            self._known = frozenset(known)
+        else:
             self._refused = True
-            return
-        self._known = frozenset(name for name in names if re.fullmatch(_OF_A_DIGEST, name))
