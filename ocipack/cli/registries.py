@@ -52,7 +52,8 @@ def options() -> list[click.Option]:
             ["--plain-http"],
             multiple=True,
             metavar="HOST[:PORT]",
-            help="Speak plain HTTP to this registry; loopback needs no such leave.",
+            help="Speak plain HTTP to this registry, as to loopback unless settings or --ca-file "
+            "are for TLS.",
         ),
         click.Option(
             ["--registries", "settings_file"],
@@ -184,7 +185,8 @@ class Connections:
             certs=self._certificates(),
             plain=frozenset(self.plain_http),
             proxies=self._proxies(),
-            allowed=(*self.allowed, *sorted(mirrors)) if self.allowed else (),
+            allowed=self.allowed,
+            mirrors=tuple(sorted(mirrors)),
             hosts={host.name: host for host in hosts},
             file=file,
         )

@@ -201,6 +201,14 @@ def test_mirrors_of_allowed_registries_are_allowed_and_stand_for_no_other(
                     connections.store(reference, write=False)
         assert len(mirror.requests) == 1
         assert not server.requests
+        mirrored = Reference.parse(f"{mirror.name}/team/app")
+        for allowed in (server.name, "registry.example"):  # by its own name it is not listed
+            connections = Connections(settings_file=str(file))
+            connections.confine((allowed,))
+            for write in (True, False):
+                with pytest.raises(Rejected, match="may contact"):
+                    connections.store(mirrored, write=write).resolve(digest)
+        assert len(mirror.requests) == 1
 
 
 # registry check

@@ -60,6 +60,7 @@ class Settings:
     `certs` are the `certs.d` directories to look into, the most particular first. `plain` lists
     registries (`host[:port]`) that speak plain HTTP. `allowed` lists what may be contacted at all
     (`host`, `host:port`, `*.domain`, or a network such as `10.0.0.0/8`); empty means anything.
+    `mirrors` may be contacted besides, though not by their own names: only for those they mirror.
     `realms` are token hosts that may have any registry's credentials though their name is
     unrelated. `hosts` says by name what single registries need, and `file` where a person can
     write more of that.
@@ -75,6 +76,7 @@ class Settings:
     plain: frozenset[str] = frozenset()
     proxies: Proxies = field(default_factory=Proxies)
     allowed: tuple[str, ...] = ()
+    mirrors: tuple[str, ...] = ()
     realms: frozenset[str] = frozenset()
     hosts: Mapping[str, Host] = field(default_factory=dict)
     file: str = "registries.yaml"

@@ -63,7 +63,9 @@ class Transport:
             retried=tally.retried if tally is not None else bool,
         )
         self._debug = debug
-        self._gate = Gate(self.settings.allowed)
+        listed = self.settings.allowed
+        self._named = Gate(listed)
+        self._gate = Gate((*listed, *self.settings.mirrors)) if listed else self._named
         self._lock = threading.Lock()
         self._ways: dict[tuple[object, ...], _Way] = {}
         self._peers: dict[tuple[str, str, int], str] = {}
@@ -85,12 +87,15 @@ class Transport:
         return Url.of("http", host, "/v2/") if is_loopback(secure.host) and not known else secure
 
     def admit(self, url: Url) -> None:
-        """Refuse a host that the list of allowed registries does not name, before it is asked."""
-        self._gate.name(url.host, url.port)
+        """Refuse a host that the list of allowed registries does not name, before it is asked.
+
+        A mirror is refused by its own name, too: it stands for others alone.
+        """
+        self._named.name(url.host, url.port)
 
     def look(self, url: Url) -> Shown | None:
         """Connect by TLS only to see what the server shows; None if it shows nothing."""
-        self.admit(url)
+        self._gate.name(url.host, url.port)
         if url.scheme != "https":
             return None
         return pools.look(self._way(url, confined=False).route, ours=True)
@@ -234,7 +239,7 @@ class Transport:
 
         def secure() -> StoreError | None:
             try:
-                self.admit(url)
+                self._gate.name(url.host, url.port)
                 other = self._way(url, confined=confined)
             except OcipackError:
                 return None  # what is wrong with files for TLS is nothing to plain HTTP

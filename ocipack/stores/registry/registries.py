@@ -41,11 +41,11 @@ class Registries:
         What is only read is read from the mirrors of its registry first, if it has some.
         """
         client, name = self.client(reference.registry), reference.repository
+        self.transport.admit(client.base)  # as what it is called: mirrors are asked in its place
         at = Repository(client, name, PUSH if writes else PULL)
         mirrors = () if writes else self.transport.settings.host(client.registry).mirrors
         if not mirrors:
             return RegistryStore(at, prefetch=prefetch)
-        self.transport.admit(client.base)  # a mirror is asked in the place of one that may be
         copies = [self._copy(mirror, name, prefetch=prefetch) for mirror in mirrors]
         with self._lock:
             reach = self._reach.setdefault(client.registry, Reach())
