@@ -28,8 +28,6 @@ FAULTS: list[tuple[str, str, str]] = [
     (PROJECTS, "    app.registries.confine(project.registries)\n    return", "    return"),
     (PROJECTS, "app.registries.confine(read_project(given, base).registries)", "pass"),
     (CLI + "registries.py", "self.allowed = (*registries, *hub)", "pass"),
-    ("ocipack/stores/registry/registries.py", "self.transport.admit(client.base)", "pass"),
-    ("ocipack/stores/http/transport.py", "self._named = Gate(listed)", "self._named = Gate()"),
     # what the file says
     (PROJECT, "self.named(environment.artifacts)", "pass"),
     (PROJECT, 'self.flux.split("."))) < _READS_BUNDLES:', 'self.flux.split("."))) < (0, 0):'),

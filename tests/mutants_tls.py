@@ -31,7 +31,7 @@ FAULTS: list[tuple[str, str, str]] = [
         "known = bool(said.is_secure or self.settings.ca_file)",
         "known = bool(self.settings.ca_file)",
     ),
-    (HTTP + "transport.py", "                self.admit(url)\n", ""),
+    (HTTP + "transport.py", "                self._gate.name(url.host, url.port)\n", ""),
     (
         HTTP + "transport.py",
         "            return None\n        if at.url.scheme",
