@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Self
+from http.server import BaseHTTPRequestHandler
 
+from serving import Serving
 from tars import entry, layer
 
 SHOP = "apiVersion: v2\nname: shop\nversion: {}\n"
@@ -62,7 +60,7 @@ class Seen:
 
 
 @dataclass
-class Shelf:
+class Shelf(Serving):
     """Serves `files` by path; with `users` only to them. `moved` answers 302, `status` that.
 
     `headers` go with the answer for a path; how long those of `unsized` are is not said.
@@ -77,25 +75,7 @@ class Shelf:
     requests: list[Seen] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self._server.daemon_threads = True
-        self._server.shelf = self  # type: ignore[attr-defined] # how the handler finds it
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def host(self) -> str:
-        return f"127.0.0.1:{self._server.server_address[1]}"
+        self.serve(_Handler)
 
     @property
     def address(self) -> str:
@@ -127,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
-        shelf: Shelf = self.server.shelf  # type: ignore[attr-defined] # see above
+        shelf: Shelf = self.server.owner  # type: ignore[attr-defined] # see Serving
         said = self.headers.get("Authorization", "")
         shelf.requests.append(Seen(self.path, said))
         known = {
@@ -147,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
-        shelf: Shelf = self.server.shelf  # type: ignore[attr-defined] # see above
+        shelf: Shelf = self.server.owner  # type: ignore[attr-defined] # see Serving
         if self.path in shelf.unsized:
             self.send_header("Connection", "close")
         else:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
-import threading
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from urllib.parse import urlsplit
+
+from serving import Serving
 
 WHO = {
     "GIT_AUTHOR_NAME": "test",
@@ -38,7 +37,7 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-class Gits:
+class Gits(Serving):
     """Serves the repositories below `root`; with `users` only to them. `seen` are the requests.
 
     With `moved` everything is there instead.
@@ -49,25 +48,7 @@ class Gits:
         self.users: dict[str, str] = {}
         self.moved = ""
         self.seen: list[tuple[str, str]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self._server.daemon_threads = True
-        self._server.gits = self  # type: ignore[attr-defined] # how the handler finds it
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def host(self) -> str:
-        return f"127.0.0.1:{self._server.server_address[1]}"
+        self.serve(_Handler)
 
     def address(self, name: str) -> str:
         return f"http://{self.host}/{name}"
@@ -105,7 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._backend()
 
     def _backend(self) -> None:
-        gits: Gits = self.server.gits  # type: ignore[attr-defined] # see above
+        gits: Gits = self.server.owner  # type: ignore[attr-defined] # see Serving
         said = self.headers.get("Authorization", "")
         gits.seen.append((self.path, said))
         known = {

@@ -155,13 +155,14 @@ def along(app: App, items: Iterable[Item], source: Callable[[Reference], Readabl
     findings: list[Finding] = []
     if not wanted:
         return Along()
-    with Workspace() as workspace, app.console.stage("images") as stage:
-        finder = Finder.of(app, workspace, AUTO, Rendering())
+    with app.console.stage("images") as stage:
         for item in wanted:
             name = str(item.reference)
             try:
                 data = archive(source(item.source.bare), item.reference.name, name)[1]
-                looked = finder.archive(data, name)
+                with Workspace() as workspace:
+                    finder = Finder.of(app, workspace, AUTO, Rendering())
+                    looked = finder.archive(data, name)
             except OcipackError as error:
                 failed.append((item.source, error))
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ocipack.errors import Rejected
 from ocipack.files.owned import inside, remove
 from ocipack.files.replacing import replace
 from ocipack.files.snapshot import snapshot
@@ -25,7 +26,14 @@ class Tree:
         path = inside(self.base, into)
         if not Path(path).exists():
             return None
-        return frozenset(held(snapshot(path).tree))
+        try:
+            return frozenset(held(snapshot(path).tree))
+        except Rejected as e:
+            raise Rejected(
+                f"{into}: it holds what is no plain file, and vendor brings nothing else",
+                report=e.report,
+                hint="remove it, or keep it outside of the directory",
+            ) from e
 
     def write(self, step: Step, lock: VendorLock) -> None:
         """Do what `step` says, then write `lock`: each directory is what its lock says, or was."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
@@ -121,7 +121,7 @@ class ChartStore:
     def __init__(self, repository: ChartRepository, name: str, hints: Collection[str] = ()) -> None:
         self._repository, self._name, self._hints = repository, name, tuple(hints)
         self._lock = threading.Lock()
-        self._known: Mapping[str, Release] | None = None
+        self._known: Mapping[str, Sequence[Release]] | None = None
         self._roots: dict[str, Descriptor] = {}
         self._made: dict[Digest, Artifact] = {}
         self._contents: dict[Digest, tuple[Descriptor, Release]] = {}
@@ -168,28 +168,25 @@ class ChartStore:
         return f"{self._repository.address}/{self._name}"
 
     def _release(self, name: str) -> Release:
-        found = self._releases().get(name)
-        if found is None:
+        """A version. Rejected if the index has two archives for it."""
+        found = self._releases().get(name, ())
+        if not found:
             raise NotFound(f"{self._shown}: there is no version {printable(name, 80)}")
-        return found
+        if len({(one.digest, one.version) for one in found}) > 1:
+            raise Rejected(f"{self._shown}: the index has two archives for {found[0].version}")
+        return found[0]
 
-    def _releases(self) -> Mapping[str, Release]:
-        """The versions by tag. Rejected if one of them is there twice with two archives."""
+    def _releases(self) -> Mapping[str, Sequence[Release]]:
+        """What the index says of each version that can be a tag, by tag."""
         with self._lock:
             if self._known is None:
-                self._known = self._by_tag()
+                known: dict[str, list[Release]] = {}
+                for one in self._repository.releases(self._name):
+                    name = tag(one.version)
+                    if is_version(one.version) and is_tag(name):
+                        known.setdefault(name, []).append(one)
+                self._known = known
             return self._known
-
-    def _by_tag(self) -> Mapping[str, Release]:
-        found: dict[str, Release] = {}
-        for one in self._repository.releases(self._name):
-            name = tag(one.version)
-            if not is_version(one.version) or not is_tag(name):
-                continue
-            known = found.setdefault(name, one)
-            if (known.digest, known.version) != (one.digest, one.version):
-                raise Rejected(f"{self._shown}: the index has two archives for {one.version}")
-        return found
 
     def _root(self, name: str, release: Release, wanted: Digest | None = None) -> Descriptor:
         """The artifact of a version, which is kept if it is the one that is `wanted`."""

@@ -14,15 +14,19 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from ocipack.errors import Rejected
 from ocipack.oci.digest import Digest
 from ocipack.oci.location import Location
+from ocipack.tree.limits import MiB
 from ocipack.tree.tree import Tree
 from ocipack.vendor.lock import Held, Vendored, VendorLock
 from ocipack.vendor.model import CHART, GIT, Item, Vendor
 from ocipack.vendor.pick import Choice, Named, archived, picked
+
+TOTAL: Final = 512 * MiB
+"""Bytes of everything that one run writes; it is in memory until all of it is there."""
 
 Look = Callable[[str], frozenset[Held] | None]
 """The files in a directory of the tree; None if it is not there."""
@@ -88,11 +92,15 @@ def steps(
     work would be lost.
     """
     chosen = frozenset(only)
-    found = [
-        _step(item, lock.entries.get(item.into), fetch, look, how)
-        for item in vendor.items
-        if not chosen or item.into in chosen
-    ]
+    found: list[Step] = []
+    for item in vendor.items:
+        if not chosen or item.into in chosen:
+            found.append(_step(item, lock.entries.get(item.into), fetch, look, how))
+        if sum(step.tree.size for step in found if step.tree is not None) > TOTAL:
+            raise Rejected(
+                f"more than {TOTAL} bytes are to be vendored at once",
+                hint="choose less, with path and include, or vendor some: ocipack vendor INTO",
+            )
     if not chosen:
         named = {item.into for item in vendor.items}
         gone = (one for into, one in sorted(lock.entries.items()) if into not in named)

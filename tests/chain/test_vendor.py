@@ -15,6 +15,8 @@ from registry import Registry
 from shelf import image
 from tars import entry, layer
 
+from ocipack.vendor import run as run_module
+
 Run = Callable[..., tuple[int, str, str]]
 HEAD = "apiVersion: ocipack.dev/v1alpha1\nkind: Vendor\nvendor:\n"
 CRD = b"kind: CustomResourceDefinition\n"
@@ -361,6 +363,29 @@ def test_all_is_fetched_before_anything_is_written(ocipack: Run, shelf: Shelf) -
 
     assert tree() == {}
     assert not Path("vendor.lock").exists()
+
+
+def test_what_is_written_at_once_has_a_bound(
+    ocipack: Run, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"url: 'http://{shelf.host}/crds.yaml'"
+    write(f"into: one, {url}", f"into: two, {url}")
+    monkeypatch.setattr(run_module, "TOTAL", 2 * len(CRD) - 1)
+    code, _, err = ocipack("vendor")
+    assert (code, "are to be vendored at once" in err) == (1, True)
+    assert tree() == {}
+    assert ocipack("vendor", "one")[0] == 0
+    assert ocipack("vendor", "two")[0] == 0
+
+
+def test_a_link_among_vendored_files_is_named(ocipack: Run, shelf: Shelf) -> None:
+    write(f"into: base, url: 'http://{shelf.host}/crds.yaml'")
+    assert ocipack("vendor")[0] == 0
+    Path("base/link").symlink_to("/etc/passwd")
+
+    for arguments in (["--check"], [], ["--force"]):
+        code, _, err = ocipack("vendor", *arguments)
+        assert (code, "holds what is no plain file" in err, "link" in err) == (1, True, True)
 
 
 def test_check_says_what_is_wrong_where(ocipack: Run, shelf: Shelf) -> None:

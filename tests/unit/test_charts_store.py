@@ -125,14 +125,20 @@ def test_without_a_hash_only_the_digest_of_the_artifact_will_do(shelf: Shelf) ->
         store(shelf, "1.2.0").resolve(str(wanted.digest))
 
 
-def test_an_index_with_two_archives_for_one_version_is_refused(shelf: Shelf) -> None:
-    one = {"version": "1.2.0", "urls": "[a.tgz]", "digest": "a" * 64}
-    shelf.files["/stable/index.yaml"] = index({"shop": [one, one]})
-    assert list(store(shelf).tags()) == ["1.2.0"]
+def test_a_version_with_two_archives_in_the_index_is_refused_and_no_other(shelf: Shelf) -> None:
+    shelf.publish({"1.2.0": shop(), "1.3.0": shop("1.3.0")})
+    one = {"version": "1.2.0", "urls": "[shop-1.2.0.tgz]", "digest": sha256(shop())}
+    good = {"version": "1.3.0", "urls": "[shop-1.3.0.tgz]", "digest": sha256(shop("1.3.0"))}
+    shelf.files["/stable/index.yaml"] = index({"shop": [one, one, good]})
+    assert store(shelf).resolve("1.2.0") == Package.of(shop()).artifact.root
 
-    shelf.files["/stable/index.yaml"] = index({"shop": [one, one | {"digest": "b" * 64}]})
+    other = one | {"digest": "b" * 64}
+    shelf.files["/stable/index.yaml"] = index({"shop": [one, other, good]})
+    charts = store(shelf)
+    assert list(charts.tags()) == ["1.2.0", "1.3.0"]
     with pytest.raises(Rejected, match=r"two archives for 1\.2\.0"):
-        list(store(shelf).tags())
+        charts.resolve("1.2.0")
+    charts.resolve("1.3.0")
 
 
 def test_versions_that_helm_would_not_see_are_no_tags(shelf: Shelf) -> None:
