@@ -12,7 +12,16 @@ from tars import entry, layer
 
 from ocipack.errors import IntegrityError
 from ocipack.helm import metadata
-from ocipack.helm.chart import ARCHIVE, PROVENANCE_BYTES, Package, described, files, is_tag, tag
+from ocipack.helm.chart import (
+    ARCHIVE,
+    LIMITS,
+    PROVENANCE_BYTES,
+    Package,
+    described,
+    files,
+    is_tag,
+    tag,
+)
 from ocipack.helm.metadata import Metadata, is_version
 from ocipack.tree.limits import Limits
 
@@ -115,6 +124,7 @@ def test_an_archive_that_is_no_chart_is_refused(archive: bytes, why: str) -> Non
 
 
 def test_an_archive_has_bounds() -> None:
+    assert (ARCHIVE, LIMITS.tar, LIMITS.entries) == (32 << 20, 100 << 20, 20_000)
     with pytest.raises(IntegrityError, match=f"more than {ARCHIVE} bytes"):
         Package.of(bytes(ARCHIVE + 1))
     with pytest.raises(IntegrityError, match="more than the 3000 bytes"):

@@ -21,7 +21,7 @@ from ocipack.stores.downloads import FILE
 from ocipack.tools import fetching
 from ocipack.tools.fetching import Access, GitFetch
 from ocipack.tree.limits import Limits
-from ocipack.vendor.lock import Held, Vendored, VendorLock
+from ocipack.vendor.lock import BYTES, Held, Vendored, VendorLock
 from ocipack.vendor.model import Vendor
 from ocipack.vendor.pick import SOURCES, archived, picked
 from ocipack.vendor.reader import ITEMS, read
@@ -174,6 +174,12 @@ def test_a_lock_that_was_edited_wrong_says_where(old: str, new: str, why: str) -
         VendorLock.parse(changed.encode(), file="vendor.lock")
 
 
+def test_a_lock_has_a_bound() -> None:
+    assert BYTES == 64 << 20
+    with pytest.raises(Misuse, match=f"longer than {BYTES} bytes"):
+        VendorLock.parse(b"#" * (BYTES + 1), file="vendor.lock")
+
+
 def test_the_examples_of_the_page_are_read() -> None:
     page = (DOCS / "vendor.md").read_text(encoding="utf-8")
     blocks = [part.partition("```")[0] for part in page.split("```yaml\n")[1:]]
@@ -263,6 +269,9 @@ def test_git_is_bounded_in_what_it_writes_and_answers(
         list(asked.files(commit, bool, Limits(tar=50)))
     assert len(list(asked.files(commit, lambda name: name == "b", Limits(entries=1)))) == 1
 
+    assert (fetching.DISK, fetching.LISTING, fetching.TIMEOUT) == (1 << 30, 256 << 20, 300.0)
+    with pytest.raises(Rejected, match="git ls-tree answers more than 9 bytes"):
+        asked._ask("ls-tree", commit, limit=9)
     monkeypatch.setattr(fetching, "DISK", 10)
     with pytest.raises(Rejected, match="more than 10 bytes at that commit"):
         asked.fetch(commit)
