@@ -20,6 +20,7 @@ from ocipack.mirror.plan import Item, Plan
 from ocipack.oci.descriptor import Descriptor
 from ocipack.oci.reference import Reference
 from ocipack.oci.store import Source as Readable, manifest, read
+from ocipack.pin.resolve import each
 from ocipack.report import Finding, Report, Severity
 from ocipack.tools import helm
 from ocipack.tools.helm import Helm, Rendering
@@ -28,6 +29,9 @@ from ocipack.tree.tree import Tree
 
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
 RENDER = (AUTO, ALWAYS, NEVER)
+
+AT_ONCE = 8
+"""Charts that are looked into at once."""
 
 
 def archive(source: Readable, name: str, shown: object) -> tuple[Descriptor, bytes]:
@@ -149,25 +153,28 @@ def along(app: App, items: Iterable[Item], source: Callable[[Reference], Readabl
     `source` opens the repository of a chart. An image goes where the file says that its
     repository goes, and need be signed if its chart need be.
     """
-    wanted = [item for item in items if item.source.images]
+    wanted = {item.reference: item for item in items if item.source.images}
     found: dict[str, Source] = {}
     failed: list[tuple[Source, OcipackError]] = []
     findings: list[Finding] = []
     if not wanted:
         return Along()
+
+    def look(reference: Reference) -> Looked:
+        name = str(reference)
+        data = archive(source(wanted[reference].source.bare), reference.name, name)[1]
+        with Workspace() as workspace:
+            return Finder.of(app, workspace, AUTO, Rendering()).archive(data, name)
+
     with app.console.stage("images") as stage:
-        for item in wanted:
-            name = str(item.reference)
-            try:
-                data = archive(source(item.source.bare), item.reference.name, name)[1]
-                with Workspace() as workspace:
-                    finder = Finder.of(app, workspace, AUTO, Rendering())
-                    looked = finder.archive(data, name)
-            except OcipackError as error:
-                failed.append((item.source, error))
+        answers = each(wanted, look, jobs=AT_ONCE)
+        for reference, item in wanted.items():
+            answer = answers[reference]
+            if isinstance(answer, OcipackError):
+                failed.append((item.source, answer))
                 continue
-            findings += looked.findings
-            for one in looked.images:
+            findings += answer.findings
+            for one in answer.images:
                 if one.is_resolved and one.reference and one.covers(Confidence.LIKELY):
                     made = _source(one.reference, item.source)
                     found.setdefault(str(made.reference), made)
