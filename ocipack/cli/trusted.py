@@ -47,7 +47,7 @@ _KEYS = (
     policy_option,
 )
 _UNSIGNED = click.option(
-    "--allow-unsigned", is_flag=True, help="Give tags to what nobody need have signed."
+    "--allow-unsigned", is_flag=True, help="Ask for no signature: nobody need have signed."
 )
 
 

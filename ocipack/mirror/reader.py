@@ -54,6 +54,7 @@ _LOCKED: Final = ("lock", "kinds", *_SOURCE[:6])
 _SELECT: Final = (
     *("pattern", "extract", "semver", "prereleases", "exclude", "sort", "limit", "minTags"),
 )
+_EXAMPLE: Final = "{image: registry.example/app, tags: [v1]}"
 _SCHEME: Final = "oci://"
 
 
@@ -63,11 +64,12 @@ def read(data: bytes, *, file: str, lock: FindLock) -> Mirror:
     root = reader.ours(data, _ROOT, kind=KIND)
     sources = [
         source
-        for node in reader.items(root.get("sources"), "sources")
+        for node in reader.items(root.get("sources"), "sources", empty=True)
         for source in _sources(reader, node, lock)
     ]
     if not sources:
-        reader.refuse(root.place, "sources is missing", "say what is to be mirrored")
+        place = (root.get("sources") or root).place
+        reader.refuse(place, "there are no sources", f"write sources: [{_EXAMPLE}]")
     with reader.about(root):
         return Mirror(
             tuple(sources),
@@ -121,7 +123,9 @@ def _sources(reader: Reader, node: Node, lock: FindLock) -> Iterator[Source]:
     if isinstance(node, Mapping) and node.get("lock") is not None:
         yield from _locked(reader, reader.mapping(node, "a lock", _LOCKED), lock)
         return
-    found = reader.mapping(node, "a source", (*KINDS, "repository", "images", *_SOURCE))
+    if not isinstance(node, Mapping):
+        reader.refuse(node.place, "a source should be a mapping", f"write {_EXAMPLE}")
+    found = reader.mapping(node, "a source", (*KINDS, "lock", "repository", "images", *_SOURCE))
     kinds = [kind for kind in KINDS if found.get(kind) is not None]
     if len(kinds) != 1:
         hint = f"a source is one of {', '.join(KINDS)} and lock"

@@ -18,6 +18,8 @@ REGISTRY = "oci"
 LAYOUT = "ocidir"
 CHARTS = ("helm+https", "helm+http")
 
+_OTHERS = frozenset({"https", "http", "docker"})
+
 _TAIL = re.compile(
     rf"(?P<path>.*?)(?::(?P<tag>{TAG.pattern}))?(?:@(?P<digest>sha\d+:[0-9a-f]+))?", re.DOTALL
 )
@@ -54,12 +56,7 @@ class Location:
         if scheme in CHARTS:
             return cls._chart(scheme, rest)
         if not separator or scheme not in (REGISTRY, LAYOUT):
-            raise Misuse(
-                f"not a place: {text[:300]!r}",
-                hint="write oci://registry/repository[:tag][@digest] for a registry, or "
-                "ocidir://path[:tag][@digest] for an OCI layout (a directory or a .tar file); "
-                "helm+https://host/path/NAME:VERSION is a chart to read",
-            )
+            raise Misuse(f"not a place: {text[:300]!r}", hint=_scheme(text))
         if scheme == REGISTRY:
             return cls(scheme, Reference.parse(rest))
         match = _TAIL.fullmatch(rest)
@@ -141,6 +138,23 @@ class Location:
         tag = f":{self.reference.tag}" if self.reference.tag is not None else ""
         digest = f"@{self.reference.digest}" if self.reference.digest is not None else ""
         return f"{self.bare}{tag}{digest}"
+
+
+def _scheme(text: str) -> str:
+    """How to begin `text`, which names no scheme of ours."""
+    scheme, separator, rest = text.partition("://")
+    try:
+        if separator and scheme in _OTHERS:
+            return f"did you mean {REGISTRY}://{Reference.parse(rest)}?"
+        if not separator:
+            return f"did you mean {REGISTRY}://{Reference.parse(text)}?"
+    except Misuse:
+        pass
+    return (
+        "write oci://registry/repository[:tag][@digest] for a registry, or "
+        "ocidir://path[:tag][@digest] for an OCI layout (a directory or a .tar file); "
+        "helm+https://host/path/NAME:VERSION is a chart to read"
+    )
 
 
 def _part(text: str) -> str:

@@ -19,7 +19,26 @@ TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _TAIL = rf"(?::(?P<tag>{TAG.pattern}))?(?:@(?P<digest>[a-z0-9]+:[0-9a-f]+))?"
 _REFERENCE = re.compile(rf"(?P<registry>{_HOST})/(?P<repository>{_REPOSITORY}){_TAIL}")
 _SHORT = rf"(?P<repository>{_REPOSITORY}){_TAIL}"
+_LOOSE = re.compile(_REFERENCE.pattern, re.IGNORECASE)
 _LIMIT = 255
+
+
+def _mended(text: str) -> str:
+    """What to write instead of `text`, which is no reference."""
+    loose = _LOOSE.fullmatch(text)
+    if loose is not None:
+        start, end = loose.span("repository")
+        return (
+            f"repositories are in lower case: {text[:start]}{text[start:end].lower()}{text[end:]}"
+        )
+    if re.search(r"\s", text):
+        return "it has a blank in it"
+    if re.fullmatch(rf"{_HOST}/?", text):
+        return f"name a repository: {text.rstrip('/')}/REPOSITORY; registries do not list theirs"
+    return (
+        "write registry/repository[:tag][@sha256:…] in full; a registry has a dot, a port or is "
+        "localhost"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +67,7 @@ class Reference:
         """Read a full reference."""
         match = _REFERENCE.fullmatch(text)
         if match is None:
-            raise Misuse(
-                f"not a reference: {text[:300]!r}",
-                hint="write registry/repository[:tag][@sha256:…] in full; a registry has a dot, "
-                "a port or is localhost",
-            )
+            raise Misuse(f"not a reference: {text[:300]!r}", hint=_mended(text))
         return cls._from(match, match["registry"], match["repository"])
 
     @classmethod

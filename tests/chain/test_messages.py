@@ -147,3 +147,23 @@ def test_an_archive_is_no_layout_with_tags(ocipack: Run, archive: Path, public: 
     hint = f"ocipack airgap list {archive}"
     assert f"see `{hint}`" in err
     assert ocipack(*hint.split()[1:])[0] == 0
+
+
+# commands
+
+
+def test_a_list_is_of_all_tags(ocipack: Run, server: Registry) -> None:
+    where = fill(server)
+    for named in (f"{where}:v1", f"{where}@sha256:{'0' * 64}"):
+        code, _, err = ocipack("list", named)
+        assert code == 2
+        assert f"error: {named}: all tags are listed, not one\nhint: write {where}, or" in err
+    assert not server.lines("tags/list")
+
+
+def test_a_rule_is_no_command(ocipack: Run) -> None:
+    code, _, err = ocipack("rules", "image-digest")
+    assert code == 2
+    assert "hint: did you mean `ocipack rules explain image-digest`?" in err
+    assert ocipack("rules", "explain", "image-digest")[0] == 0
+    assert "No such command 'nothing'" in ocipack("rules", "nothing")[2]

@@ -429,7 +429,7 @@ def test_a_registry_that_is_not_there(ocipack: Run) -> None:
     code, out, err = ocipack("registry", "check", "127.0.0.1:9")
     assert code == 3
     assert rows(out)["connection"][0] == "no"
-    assert "check the name of the registry" in err
+    assert "check the name and port of the registry" in err
 
 
 @pytest.mark.parametrize(

@@ -157,8 +157,8 @@ def test_an_empty_lock_is_no_source() -> None:
 
 REFUSED: list[tuple[str, str, bool]] = [
     # what, why, and whether the schema sees it too
-    ("sources: []\n", "sources is empty", True),
-    ("to: oci://m.example\n", "sources is missing", True),
+    ("sources: []\n", "there are no sources", True),
+    ("to: oci://m.example\n", "there are no sources", True),
     ("sources: nothing\n", "sources should be a list", True),
     ("sourcse: []\n", "unknown field 'sourcse'.*", True),
     (one("tags: [a]"), "does not say what it is", True),

@@ -92,7 +92,7 @@ def test_what_is_no_authority(authority: str, words: str) -> None:
 FILES: list[tuple[str, str]] = [
     ("", "the file is empty"),
     ("[]", "should be a mapping"),
-    ("a: b", "a file without kind of no apiVersion is no policy"),
+    ("a: b", "this is no policy: kind is missing, apiVersion missing"),
     ("apiVersion: ocipack.dev/v1\nkind: VerificationPolicy", "is no policy"),
     ("apiVersion: ocipack.dev/v1alpha1\nkind: Policy", "is no policy"),
     ("apiVersion: ocipack.dev/v1alpha1\nkind: VerificationPolicy", "has no metadata"),

@@ -203,7 +203,7 @@ def test_an_old_flux_finds_no_bundles() -> None:
         ("to: oci://", "to: https://", "not a place"),
         ("artifacts: [tenant-shop, infra]", "artifacts: [infa]", "no artifact 'infa'"),
         ("  production:", "  a/b:", "'a/b' is no name of an environment"),
-        ("requireSchema: true", "requireSchema: yes", "requireSchema is not the same"),
+        ("requireSchema: true", "requireSchema: yes", "requireSchema should be true or false"),
         ('ignore: ["*.md"]', "ignore: []", "ignore is empty"),
     ],
 )

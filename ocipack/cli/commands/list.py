@@ -7,6 +7,7 @@ import click
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.places import opened, place
+from ocipack.errors import Misuse
 
 
 @click.argument("location", metavar="PLACE")
@@ -17,6 +18,11 @@ def list_(app: App, *, location: str, digests: bool) -> Outcome:
     Tags that hold signatures and listings of referrers (`sha256-…`) are among them.
     """
     where = place(location)
+    if where.reference.tag is not None or where.reference.digest is not None:
+        raise Misuse(
+            f"{where}: all tags are listed, not one",
+            hint=f"write {where.bare}, or see `ocipack inspect {where}`",
+        )
     with opened(app, where) as source:
         names = list(source.tags())
         found = {name: str(source.resolve(name).digest) for name in names} if digests else {}

@@ -17,7 +17,20 @@ from ocipack.rules.rule import Rule
 WIDTH = 92
 
 
-@click.group()
+class Rules(click.Group):
+    """The commands; a rule is none, though its name is what people have at hand."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; Misuse for the name of a rule."""
+        if args and args[0] in RULES:
+            hint = f"did you mean `ocipack rules explain {args[0]}`?"
+            raise Misuse(f"{args[0]} is a rule, not a command", hint=hint)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Rules)
 def command() -> None:
     """List the rules that findings name, and explain one."""
 

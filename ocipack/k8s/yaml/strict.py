@@ -31,6 +31,10 @@ BYTES: Final = 1024 * 1024
 API: Final = "ocipack.dev/v1alpha1"
 """The version of the formats that are ours: `apiVersion`."""
 
+_LOOK: Final = "look at this line and the one before: indentation, a blank after each colon"
+_TRUE: Final = frozenset({"true", "yes", "on", "y"})
+_FALSE: Final = frozenset({"false", "no", "off", "n"})
+
 _WHOLE: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -73,11 +77,18 @@ class Reader:
             self.refuse(Place(1, 1), f"longer than {self.limit} bytes")
         composed = compose(data)
         for problem in composed.problems:
-            self.refuse(problem.place, problem.message)
+            self.refuse(
+                problem.place, problem.message, _LOOK * problem.message.startswith("not YAML")
+            )
         if composed.root is None:
             self.refuse(Place(1, 1), "the file is empty", hint)
         if not isinstance(composed.root, Mapping):
-            self.refuse(composed.root.place, "the file should be a mapping")
+            is_pem = data.lstrip().startswith(b"-----BEGIN ")
+            self.refuse(
+                composed.root.place,
+                "the file should be a mapping" + (", and is a key or certificate" * is_pem),
+                "--key takes keys; files of ours name them" if is_pem else "",
+            )
         return composed.root
 
     def ours(self, data: bytes, fields: Iterable[str], *, kind: str = "") -> Mapping:
@@ -100,13 +111,14 @@ class Reader:
         self, node: Node, what: str, fields: Iterable[str], needed: Iterable[str] = ()
     ) -> Mapping:
         """`node` as a mapping with no other than `fields`, among them all that are `needed`."""
-        known = list(fields)
+        known, needed = list(fields), tuple(needed)
         if not isinstance(node, Mapping):
             self.refuse(node.place, f"{what} should be a mapping")
         for pair in node.pairs:
             if pair.key not in known:
                 near = get_close_matches(pair.key, known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+                listed = (f"{name} (needed)" if name in needed else name for name in known)
+                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(listed)}"
                 self.refuse(pair.place, f"unknown field {pair.key[:60]!r} in {what}", hint)
         for name in needed:
             if node.get(name) is None:
@@ -195,7 +207,13 @@ class Reader:
         """`node` as true or false; `default` if it is absent."""
         if node is None:
             return default
-        found = self.value(node, what)
-        if not isinstance(found, bool):
-            self.refuse(node.place, f"{what} should be true or false")
-        return found
+        try:
+            found = self.value(node, what)
+        except Misuse:
+            found = None
+        if isinstance(found, bool):
+            return found
+        said = node.text.lower() if isinstance(node, Scalar) else ""
+        meant = "true" if said in _TRUE else "false" if said in _FALSE else ""
+        hint = f"write {meant}, without quotes" if meant else ""
+        return self.refuse(node.place, f"{what} should be true or false", hint)

@@ -56,7 +56,7 @@ def read(data: bytes, *, file: str, key: FindKey) -> tuple[VerificationPolicy, .
     if version != API or kind not in (KIND, LIST):
         reader.refuse(
             root.place,
-            f"{kind or 'a file without kind'} of {version or 'no apiVersion'} is no policy",
+            f"this is no policy: kind is {kind or 'missing'}, apiVersion {version or 'missing'}",
             f"{KIND} of {API}, or {clusterimagepolicy.KIND} of {clusterimagepolicy.API}",
         )
     if kind == KIND:
