@@ -151,7 +151,7 @@ def test_helm_is_bounded(ocipack: Run, path: Path, monkeypatch: pytest.MonkeyPat
     write("shop")
     monkeypatch.setattr(helm.Helm.template, "__defaults__", None)
     monkeypatch.setattr(helm.Helm.__init__, "__kwdefaults__", {"timeout": 0.2, "limit": 100})
-    fake(path, "/bin/sleep 600")
+    fake(path, "/bin/sleep 120")
     assert "did not finish shop within 0.2 seconds" in ocipack("images", "shop")[2]
     assert ocipack("images", "shop", "--render", "always")[0] == 3
     fake(path, f"/bin/cat {path}/helm {path}/helm {path}/helm")

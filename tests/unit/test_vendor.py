@@ -235,16 +235,16 @@ def gits(tmp_path: Path) -> Iterator[Gits]:
         yield made
 
 
-def fetch(gits: Gits, tmp_path: Path, name: str = "app") -> GitFetch:
+def fetch(gits: Gits, tmp_path: Path, name: str = "app", timeout: float = 300.0) -> GitFetch:
     private = tmp_path / "private"
     private.mkdir(exist_ok=True)
-    return GitFetch(gits.address(name), private, Access("/usr/bin:/bin"))
+    return GitFetch(gits.address(name), private, Access("/usr/bin:/bin"), timeout=timeout)
 
 
 def test_git_is_bounded_in_time_with_all_that_it_started(tmp_path: Path) -> None:
     """The pipe ends when nobody that was started has it open any more."""
     slow, pipe = tmp_path / "git", tmp_path / "pipe"
-    slow.write_text(f"#!/bin/sh\nexec 3> {pipe}\nsleep 600 & sleep 600\n")
+    slow.write_text(f"#!/bin/sh\nexec 3> {pipe}\nsleep 120 & sleep 120\n")
     slow.chmod(0o755)
     os.mkfifo(pipe)
     handle = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -298,7 +298,7 @@ def test_git_itself_speaks_no_other_protocol_than_that_of_the_address(
     with socket.create_server(("127.0.0.1", 0)) as other:
         gits.moved = f"https://127.0.0.1:{other.getsockname()[1]}"
         with pytest.raises(StoreError):
-            fetch(gits, tmp_path).commit("main")
+            fetch(gits, tmp_path, timeout=30.0).commit("main")
         other.settimeout(0)
         with pytest.raises(BlockingIOError):
             other.accept()
