@@ -1,8 +1,9 @@
 """What controllers fetch: sources and charts of Flux, and those of Argo CD's Applications.
 
 Sources: the API references of source-controller (OCIRepository, GitRepository, HelmRepository,
-HelmChart, Bucket) and helm-controller (HelmRelease); Argo CD's Application and ApplicationSet
-specifications. What fixes the content differs: a digest, a commit, an exact version of a chart.
+HelmChart, Bucket), source-watcher (ArtifactGenerator), helm-controller (HelmRelease) and
+flux-operator (FluxInstance); Argo CD's Application and ApplicationSet specifications. What fixes
+the content differs: a digest, a commit, an exact version of a chart.
 """
 
 from __future__ import annotations
@@ -125,10 +126,20 @@ def links(group: str, kind: str, value: Mapping[str, Any]) -> Iterator[Link]:
         if link.kind and link.name:
             yield link
     if (group, kind) == _GIT:
-        included = _get(value, "spec", "include")
-        for one in included if isinstance(included, list) else ():
+        for one in _list(_get(value, "spec", "include")):
             name = {"kind": kind, "name": _text(_get(one, "repository"), "name")}
             yield Link.to(name, value)
+    if (group, kind) == _GENERATOR:
+        for one in _list(_get(value, "spec", "sources")):
+            yield Link.to(one, value)
+
+
+def paths(group: str, kind: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Link | None]]:
+    """Directories that Flux builds for the object `value`, and the source they are in, if named."""
+    if (group, kind) == _KUSTOMIZATION:
+        yield _text(_get(value, "spec"), "path"), next(links(group, kind, value), None)
+    elif (group, kind) == _INSTANCE and _get(value, "spec", "sync") is not None:
+        yield _text(_get(value, "spec", "sync"), "path"), None
 
 
 def _oci(value: Mapping[str, Any]) -> Iterator[Fetch]:
@@ -173,6 +184,29 @@ def _git(value: Mapping[str, Any]) -> Iterator[Fetch]:
         missing="a commit in ref.commit",
         reason=reason,
     )
+
+
+def _instance(value: Mapping[str, Any]) -> Iterator[Fetch]:
+    """What a FluxInstance has synchronised, and the artifact that Flux itself comes from."""
+    sync = _get(value, "spec", "sync")
+    if isinstance(sync, Mapping):
+        path, url, ref = ("spec", "sync", "url"), _text(sync, "url"), _text(sync, "ref")
+        missing = "an object of its own: a FluxInstance follows a tag or branch"
+        if _text(sync, "kind") in ("", "OCIRepository"):
+            said = _artifact(url, ref or "latest", "", path, tags=True)
+        else:
+            address, reason = _address(url)
+            said = Fetch(path, f"{url} {ref}".strip(), address, reason=reason)
+        yield replace(said, missing=missing)
+    text = _text(_get(value, "spec", "distribution"), "artifact")
+    if text:
+        bare, _, digest = text.partition("@")
+        url, colon, tag = bare.rpartition(":")
+        url, tag = (url, tag) if colon and "/" not in tag else (bare, "")
+        made = _artifact(
+            url, tag or "latest", digest, ("spec", "distribution", "artifact"), tags=True
+        )
+        yield replace(made, missing="a digest")
 
 
 def _helm_repository(value: Mapping[str, Any]) -> Iterator[Fetch]:
@@ -275,7 +309,14 @@ def _text(value: Any, key: str) -> str:
     return found if isinstance(found, str) else ""
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 _SOURCE: Final = "source.toolkit.fluxcd.io"
+_KUSTOMIZATION: Final = ("kustomize.toolkit.fluxcd.io", "Kustomization")
+_INSTANCE: Final = ("fluxcd.controlplane.io", "FluxInstance")
+_GENERATOR: Final = ("source.extensions.fluxcd.io", "ArtifactGenerator")
 _GIT: Final = (_SOURCE, "GitRepository")
 _RELEASE: Final = ("helm.toolkit.fluxcd.io", "HelmRelease")
 _READERS: Final = {
@@ -285,11 +326,12 @@ _READERS: Final = {
     (_SOURCE, "HelmChart"): _helm_chart,
     (_SOURCE, "Bucket"): _bucket,
     _RELEASE: _helm_release,
+    _INSTANCE: _instance,
     ("argoproj.io", "Application"): _application,
     ("argoproj.io", "ApplicationSet"): _application_set,
 }
 _LINKS: Final[Mapping[tuple[str, str], tuple[Path, ...]]] = {
     _RELEASE: (("spec", "chart", "spec", "sourceRef"), ("spec", "chartRef")),
     (_SOURCE, "HelmChart"): (("spec", "sourceRef"),),
-    ("kustomize.toolkit.fluxcd.io", "Kustomization"): (("spec", "sourceRef"),),
+    _KUSTOMIZATION: (("spec", "sourceRef"),),
 }

@@ -2,8 +2,8 @@
 
 1. Flux applies inline patches of its Kustomizations and HelmReleases to what was built: an image
    that one of them puts into a container is judged like one that stands there
-2. Flux substitutes variables in the text of an object, so that a field, a kind or a group may be
-   called otherwise in the cluster: one that is made of a variable is refused
+2. Flux substitutes variables in the text of an object, and opens what SOPS has sealed, so that a
+   field, a kind or a group may be called otherwise in the cluster: such a one is refused
 3. all else that a controller makes of an object, and text that may hold manifests, is listed
 """
 
@@ -30,6 +30,10 @@ _TEXTS: Final = {
 _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902", "components")
 _KUSTOMIZATION: Final = ("kustomize.toolkit.fluxcd.io", "Kustomization")
 _RELEASE: Final = ("helm.toolkit.fluxcd.io", "HelmRelease")
+_INSTANCE: Final = ("fluxcd.controlplane.io", "FluxInstance")
+_OPERATOR: Final = "fluxcd.controlplane.io"
+_SEALED: Final = "ENC["
+_ADDRESSES: Final = ("oci://", "docker://")
 _SUBSTITUTE: Final = "kustomize.toolkit.fluxcd.io/substitute"
 _VARIABLE: Final = "${"
 _SPEAKS: Final = re.compile(r"\bimage[\"'\\]*\s*[:,=]", re.IGNORECASE)
@@ -45,9 +49,11 @@ def changes(resource: Resource, path: Path = ()) -> Iterator[Named | Unseen]:
     """What Flux does to manifests for the object at `path` (1)."""
     group, value = (resource.group, resource.kind), resource.value
     spec = value.get("spec")
-    if not isinstance(spec, Mapping) or group not in (_KUSTOMIZATION, _RELEASE):
+    if not isinstance(spec, Mapping) or group not in (_KUSTOMIZATION, _RELEASE, _INSTANCE):
         return
     places = [((*path, "spec"), spec)] if group == _KUSTOMIZATION else []
+    if isinstance(spec.get("kustomize"), Mapping):
+        places.append(((*path, "spec", "kustomize"), spec["kustomize"]))
     for index, one in enumerate(_list(spec.get("postRenderers"))):
         inner = one.get("kustomize") if isinstance(one, Mapping) else None
         if isinstance(inner, Mapping):
@@ -118,10 +124,11 @@ def unclear(resource: Resource) -> Iterator[Named | Unseen]:
     while waiting:
         at, node = waiting.pop()
         name = at[-1] if at else ""
-        is_told = at in (("apiVersion",), ("kind",)) and isinstance(node, str) and _VARIABLE in node
+        is_told = at in (("apiVersion",), ("kind",)) and isinstance(node, str)
+        is_told = is_told and (_VARIABLE in node or node.startswith(_SEALED))
         if _VARIABLE in name or is_told:
             text = node if is_told else name
-            reason = "a variable says what it is called"
+            reason = "what it is called is a variable, or sealed"
             yield Named(Part(IMAGE, text[:SHOWN], reason=reason), at, f"field of a {resource.kind}")
         elif isinstance(node, str) and _VARIABLE in node:
             yield Unseen(where)
@@ -157,8 +164,17 @@ def listed(resource: Resource) -> Iterator[Unseen]:
         yield Unseen("what Argo CD deploys from other places", Severity.WARNING)
     if kind in _MUTATING or _changes_others(value.get("spec")):
         yield Unseen("what a policy changes or makes in the cluster", Severity.WARNING)
-    if kind not in SCHEMAS and any(_speaks(text) for text in _all(_without_texts(resource))):
+    if (resource.group, kind) == _INSTANCE:
+        yield Unseen("the images of Flux, by the registry that a FluxInstance names")
+    spec = value.get("spec")
+    if resource.group == _OPERATOR and isinstance(spec, Mapping) and spec.get("resourcesTemplate"):
+        yield Unseen("what a ResourceSet makes of a template", Severity.WARNING)
+    texts = [] if kind in SCHEMAS else list(_all(_without_texts(resource)))
+    if any(map(_speaks, texts)):
         yield Unseen("text that speaks of an image")
+    is_known = resource.group.endswith((".toolkit.fluxcd.io", "argoproj.io"))
+    if not is_known and any(text.startswith(_ADDRESSES) for text in texts):
+        yield Unseen("an address of a registry, which something may fetch from")
 
 
 def _changes_others(spec: Any) -> bool:

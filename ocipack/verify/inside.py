@@ -55,7 +55,6 @@ UNREADABLE: Final = "contents-unreadable"
 
 _BATCH: Final = 8  # roots whose objects are in memory at the same time
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"\x00")
-_FLUX: Final = ("kustomize.toolkit.fluxcd.io", "Kustomization")
 _CLAIM: Final = ("apiVersion", "kind")
 
 Render = Callable[[Sequence[str]], "Rendered"]
@@ -200,7 +199,8 @@ class _Search:
         for chart, where in self._charts:
             self._add(self._placed(chart), where)
         for name in self._sizes.keys() - self._sorted.arriving:
-            self._unseen(Unseen("source-controller leaves it out"), name)
+            # a source with `operation: copy` does not, and ocipack packs no such file
+            self._unseen(Unseen("source-controller leaves it out", Severity.WARNING), name)
         for name in self._reached - self._done:
             if self._walk.inspect(name).kind != "Component":
                 self._unseen(Unseen("a base alone: what is built of it is judged"), name)
@@ -324,11 +324,7 @@ class _Search:
         group, kind, value = resource.group, resource.kind, resource.value
         links = list(sources.links(group, kind, value))
         self._links += [(link, who) for link in links]
-        if (group, kind) == _FLUX:
-            spec = value.get("spec")
-            path = spec.get("path") if isinstance(spec, Mapping) else None
-            text = path if isinstance(path, str) else ""
-            self._paths.append((text, links[0] if links else None, who))
+        self._paths += [(path, link, who) for path, link in sources.paths(group, kind, value)]
         for fetch in sources.fetches(group, kind, value):
             link = Link(kind, resource.namespace, resource.name)
             self._sources.setdefault(link, set()).add(str(fetch.address))

@@ -260,6 +260,7 @@ def test_patches_that_are_no_text_and_those_that_nobody_can_tell() -> None:
         shaped("example.com/v1", "Widget", "{a: {'${C:=containers}': [{'${I:=image}': evil}]}}"),
         source("ghcr.io/x").replace("kind: OCIRepository", "kind: '${K:=OCIRepository}'"),
         source("ghcr.io/x").replace("source.toolkit", "${S:=source.toolkit}"),
+        source("ghcr.io/x").replace("OCIRepository", "ENC[AES256_GCM,data:a,type:str]"),
     ],
 )
 def test_what_a_variable_would_call_otherwise_is_refused(text: str) -> None:
@@ -278,6 +279,43 @@ def test_variables_are_listed_where_flux_may_substitute_them() -> None:
     assert set(listed(seen({"a.yaml": text}))) == {"the text in a ConfigMap"}
     filled = seen({"a.yaml": flux(", postBuild: {substitute: {X: y}}")})
     assert "variables that Flux fills in, in the cluster" in listed(filled)
+
+
+def instance(sync: str, more: str = "") -> str:
+    return shaped("fluxcd.controlplane.io/v1", "FluxInstance", f"{{sync: {{{sync}}}{more}}}")
+
+
+def test_what_a_flux_instance_fetches_and_builds_is_looked_at() -> None:
+    found = seen({"a.yaml": instance("kind: OCIRepository, url: 'oci://evil.example/x', ref: v1")})
+    assert refused(found) == {"oci://evil.example/x:v1": UNPINNED}
+    git = seen({"a.yaml": instance("kind: GitRepository, url: 'https://git.example/x', ref: main")})
+    assert refused(git) == {"https://git.example/x main": UNPINNED}
+    for tail, rule in (
+        ("", UNPINNED),
+        (":v2", UNPINNED),
+        (f":v2@{DIGEST}", ""),
+        (f"@{DIGEST}", ""),
+    ):
+        text = shaped(
+            "fluxcd.controlplane.io/v1",
+            "FluxInstance",
+            f"{{distribution: {{artifact: 'oci://evil.example:5000/x{tail}'}}}}",
+        )
+        [part] = seen({"a.yaml": text}).parts
+        assert opinion(PINNED, part, None).rule == rule
+        assert str(part.address) == "oci://evil.example:5000/x"
+    files = OVERLAID | {"flux.yaml": instance(f"url: 'oci://{OWN}', path: ./base")}
+    built = {"over": pod(GOOD), "base": pod(EVIL)}
+    assert refused(seen(files, built))[EVIL] == UNPINNED
+    patch = f"[{{op: add, path: {AT}/image, value: '{EVIL}'}}]"
+    more = f', kustomize: {{patches: [{{patch: "{patch}"}}]}}'
+    assert EVIL in refused(seen({"a.yaml": instance("url: 'oci://a.example/x'", more)}))
+
+
+def test_what_is_left_out_on_arrival_is_a_warning() -> None:
+    # a source with `operation: copy` leaves nothing out
+    found = seen({"a.yaml": pod(GOOD), ".sourceignore": "evil.yaml\n", "evil.yaml": pod(EVIL)})
+    assert listed(found)["source-controller leaves it out"] is Severity.WARNING
 
 
 def test_objects_inside_of_others_are_looked_at() -> None:
@@ -316,6 +354,25 @@ def test_objects_inside_of_others_are_looked_at() -> None:
             shaped("kyverno.io/v1", "ClusterPolicy", "{rules: [{generate: {kind: Pod}}]}"),
             "what a policy changes or makes in the cluster",
             Severity.WARNING,
+        ),
+        (
+            shaped("fluxcd.controlplane.io/v1", "ResourceSet", "{resourcesTemplate: 'a: b'}"),
+            "what a ResourceSet makes of a template",
+            Severity.WARNING,
+        ),
+        (
+            shaped("cdi.kubevirt.io/v1", "DataVolume", "{url: 'docker://evil.example/x'}"),
+            "an address of a registry, which something may fetch from",
+            Severity.NOTE,
+        ),
+        (
+            shaped(
+                "source.extensions.fluxcd.io/v1beta1",
+                "ArtifactGenerator",
+                "{sources: [{kind: GitRepository, name: b}]}",
+            ),
+            "its source is no part of this artifact",
+            Severity.NOTE,
         ),
         (
             flux(", images: [{name: ghcr.io/org/app, newName: evil.example/app}]"),

@@ -69,9 +69,9 @@ def test_every_one_that_nobody_names_and_others_besides() -> None:
 
 def test_without_any_kustomization_the_top_is_built_as_flux_does() -> None:
     files = dict.fromkeys(
-        ["b.yaml", "a/z.yml", "a/x.json", "a.YAML", ".hid/h.yaml", "a-b.yaml"], CM
+        ["b.yaml", "a/z.yml", "a/x.json", "a.YAML", ".hid/h.yaml", "a-b.yaml", "a/.yml"], CM
     )
-    assert targets(files) == [Root("", (".hid/h.yaml", "a/z.yml", "a-b.yaml", "b.yaml"))]
+    assert targets(files) == [Root("", (".hid/h.yaml", "a/.yml", "a/z.yml", "a-b.yaml", "b.yaml"))]
 
 
 # As source-controller 1.9.3 and kustomize-controller 1.9.3 did on a cluster.

@@ -176,7 +176,7 @@ def generated(directory: str, view: View) -> Root:
         stop = next((d for d in above if d in own), None)
         if stop is not None:
             found.add(stop)
-        elif posixpath.splitext(name)[1] in (".yaml", ".yml"):
+        elif name.endswith((".yaml", ".yml")):  # as Go tells endings: `.yaml` alone has one
             found.add(name)
     return Root(directory, tuple(sorted(found, key=lambda path: path.split("/"))))
 
