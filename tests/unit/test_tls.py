@@ -345,7 +345,7 @@ def test_keys_that_cannot_be_used(authority: trustme.CA, desk: Path) -> None:
         ("client.crt", "locked.key", "locked.key is encrypted"),
         ("client.crt", "missing.key", "missing.key cannot be read: No such file"),
         ("missing.crt", "client.key", "missing.crt cannot be read: No such file"),
-        ("bad.crt", "client.key", "bad.crt and .*client.key cannot be used"),
+        ("bad.crt", "client.key", "bad.crt and .*client.key cannot be used: they hold nothing in "),
     ):
         host = Host("r.example", certificate=f"{desk}/{certificate}", key=f"{desk}/{key}")
         with pytest.raises(Misuse, match=words):

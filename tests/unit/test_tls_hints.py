@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,13 +14,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from registry import Fault, Registry, Switches
 from secure import NAME, client, door, follow, get, hand_out, refused, serve
 
-from ocipack.errors import StoreError
+from ocipack.errors import Misuse, StoreError
 from ocipack.stores.auth.config import Credentials
 from ocipack.stores.hosts import load
 from ocipack.stores.http.host import Host
 from ocipack.stores.http.transport import Transport
 from ocipack.stores.registry.client import Client
 from ocipack.stores.registry.probe import Outcome, reading
+from ocipack.trust.keys import PrivateKey
 
 HEAD = "apiVersion: ocipack.dev/v1alpha1\nkind: RegistrySettings\nregistries:\n"
 
@@ -222,3 +224,75 @@ def namesake(authority: trustme.CA) -> bytes:
         .sign(key, hashes.SHA256())
     )
     return made.public_bytes(serialization.Encoding.PEM)
+
+
+# files that the settings name
+
+
+def misuse(desk: Path, *lines: str) -> Misuse:
+    with pytest.raises(Misuse) as caught:
+        get(settled(desk, "- host: r.example", *lines), "https://r.example/x")
+    return caught.value
+
+
+@pytest.mark.parametrize("name", ["none.pem", "~/CA.crt"])
+def test_a_file_that_is_not_there_is_named_where_it_is_named(desk: Path, name: str) -> None:
+    file = desk / "registries.yaml"
+    for lines, field, line in (
+        ((f"  ca: {name}",), "ca", 5),
+        (("  clientCertificate: client.crt", f"  clientKey: {name}"), "clientKey", 6),
+        (("  clientKey: client.key", f"  clientCertificate: {name}"), "clientCertificate", 6),
+    ):
+        error = misuse(desk, *lines)
+        assert f"{desk}/{name}" in str(error)
+        assert "No such file or directory" in str(error)
+        assert error.hint == (
+            f"{field} at {file}:{line} names it; it counts from there, and ~ stands for nothing"
+        )
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "words", "hint"),
+    [
+        ("client.key", "client.crt", "a private key, and a certificate", "the wrong way round"),
+        ("client.crt", "sign.key", "a certificate, and a key for signatures", "in PEM form"),
+        ("client.crt", "client.crt", "a certificate, and a certificate", "in PEM form"),
+        ("client.key", "client.key", "a private key, and a private key", "in PEM form"),
+        ("both.pem", "sign.pub", "a certificate and a private key, and a public key", "PEM"),
+    ],
+)
+def test_certificates_and_keys_that_are_something_else(
+    desk: Path, certificate: str, key: str, words: str, hint: str
+) -> None:
+    hold(desk)
+    error = misuse(desk, f"  clientCertificate: {certificate}", f"  clientKey: {key}")
+    assert f"cannot be used: they hold {words}" in str(error)
+    assert hint in error.hint
+    assert "PEM lib" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("client.key", "a private key"),
+        ("sign.key", "a key for signatures of content"),
+        ("sign.pub", "a public key"),
+        ("empty", "nothing in PEM form"),
+    ],
+)
+def test_authorities_that_are_something_else(desk: Path, name: str, words: str) -> None:
+    hold(desk)
+    error = misuse(desk, f"  ca: {name}")
+    assert str(error).endswith(f"/{name}: it holds {words}")
+    assert "one or more certificates" in error.hint
+
+
+def hold(desk: Path) -> None:
+    """Files that are at hand beside those that are meant."""
+    key = PrivateKey.generate(secrets.token_bytes)
+    (desk / "sign.pub").write_bytes(key.public.pem)
+    sealed = b"-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\nAAAA\n"
+    (desk / "sign.key").write_bytes(sealed + b"-----END ENCRYPTED SIGSTORE PRIVATE KEY-----\n")
+    both = (desk / "client.crt").read_bytes() + (desk / "client.key").read_bytes()
+    (desk / "both.pem").write_bytes(both)
+    (desk / "empty").write_bytes(b"")

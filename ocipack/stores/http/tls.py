@@ -9,6 +9,7 @@ containers-certs.d(5).
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,14 @@ from pathlib import Path
 
 from ocipack.errors import Misuse
 from ocipack.stores.http.host import Host
+
+_LABEL = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,60})-----")
+_LONGEST = 1024 * 1024
+_KINDS = {
+    b"CERTIFICATE": "a certificate",
+    b"PRIVATE KEY": "a private key",
+    b"PUBLIC KEY": "a public key",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +58,14 @@ def trust(ca_file: str, place: Path | None, host: Host) -> Trust:
     if ca_file:
         _add(context, ca_file)
         words.append(ca_file)
+    places = ("", "")
     if host.certificate:
+        places = _named(host, "clientCertificate"), _named(host, "clientKey")
         pairs = [(Path(host.certificate), Path(host.key))]
     else:
         pairs = _pairs(place) if place is not None else []
     for certificate, key in pairs:
-        _client(context, certificate, key)
+        _client(context, certificate, key, places)
     own = " + ".join(str(pair[0]) for pair in pairs)
     named = tuple(file for file in (host.authorities, ca_file) if file)
     return Trust(context, " + ".join(words), own, named)
@@ -62,7 +73,7 @@ def trust(ca_file: str, place: Path | None, host: Host) -> Trust:
 
 def _authorities(place: Path | None, host: Host) -> tuple[ssl.SSLContext, list[str]]:
     if host.authorities:
-        with _reading(host.authorities):
+        with _reading(host.authorities, _named(host, "ca")):
             context = ssl.create_default_context(cafile=host.authorities)
         return context, [f"only {host.authorities}"]
     context, words = ssl.create_default_context(), [_system()]
@@ -92,14 +103,41 @@ def _add(context: ssl.SSLContext, file: str) -> None:
 
 
 @contextmanager
-def _reading(file: str) -> Iterator[None]:
+def _reading(file: str, named: str = "") -> Iterator[None]:
+    """Say what is wrong with a CA file, which `named` names (see `_named`)."""
     try:
         yield
-    except (OSError, ssl.SSLError) as e:
+    except ssl.SSLError as e:
         raise Misuse(
-            f"no CA certificates could be read from {file}: {_reason(e)}",
+            f"no CA certificates could be read from {file}: it holds {_held(file)}",
             hint="it must hold one or more certificates in PEM form",
         ) from e
+    except OSError as e:
+        raise Misuse(
+            f"no CA certificates could be read from {file}: {_reason(e)}", hint=named
+        ) from e
+
+
+def _named(host: Host, field: str) -> str:
+    """A hint: where `field` names a file, and how that is read."""
+    file, _, _ = host.where.rpartition(":")
+    line = dict(host.lines).get(field)
+    if line is None:
+        return ""
+    return f"{field} at {file}:{line} names it; it counts from there, and ~ stands for nothing"
+
+
+def _held(file: str) -> str:
+    """What a file holds, by the words of its PEM form."""
+    try:
+        with Path(file).open("rb") as opened:
+            labels = set(_LABEL.findall(opened.read(_LONGEST)))
+    except OSError:
+        return "nothing that can be read"
+    if any(b"SIGSTORE" in label or b"COSIGN" in label for label in labels):
+        return "a key for signatures of content"
+    found = [words for word, words in _KINDS.items() if any(word in label for label in labels)]
+    return " and ".join(found) or "nothing in PEM form"
 
 
 def _pairs(place: Path) -> list[tuple[Path, Path]]:
@@ -119,7 +157,9 @@ def _pairs(place: Path) -> list[tuple[Path, Path]]:
     return [(certificate, certificate.with_suffix(".key")) for certificate in certificates]
 
 
-def _client(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
+def _client(context: ssl.SSLContext, certificate: Path, key: Path, named: tuple[str, str]) -> None:
+    """Load a certificate of ours; `named` are hints where the two are named (see `_named`)."""
+
     def no_password() -> str:
         raise _Encrypted  # an encrypted key must not wait for somebody to type
 
@@ -137,14 +177,24 @@ def _client(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
                 hint="one of the two is of another pair; compare what openssl x509 -pubkey and "
                 "openssl pkey -pubout print",
             ) from e
-        raise Misuse(
-            f"{certificate} and {key} cannot be used: {_reason(e)}",
-            hint="both must be in PEM form: a certificate, with its chain if it has one, and its "
-            "private key",
-        ) from e
+        raise _unfit(certificate, key, e) from e
     except OSError as e:
         missing = next((file for file in (certificate, key) if not file.is_file()), certificate)
-        raise Misuse(f"{missing} cannot be read: {_reason(e)}") from e
+        hint = named[missing == key]
+        raise Misuse(f"{missing} cannot be read: {_reason(e)}", hint=hint) from e
+
+
+def _unfit(certificate: Path, key: Path, error: ssl.SSLError) -> Misuse:
+    """Why a certificate and its key cannot be used, by what the two files hold."""
+    first, second = _held(str(certificate)), _held(str(key))
+    wanted = ("a certificate" in first, "a private key" in second)
+    why = _reason(error) if all(wanted) else f"they hold {first}, and {second}"
+    if not any(wanted) and "a private key" in first and "a certificate" in second:
+        hint = "they are the wrong way round: the certificate comes first, its key second"
+    else:
+        hint = "both must be in PEM form: a certificate, with its chain if it has one, and its "
+        hint += "private key"
+    return Misuse(f"{certificate} and {key} cannot be used: {why}", hint=hint)
 
 
 class _Encrypted(Exception):
