@@ -71,7 +71,8 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done or yes, 1 no, 2 malformed request, 3 could not decide, 70 a bug.",
+    epilog="Exit codes: 0 done or yes, 1 no, 2 malformed request, 3 could not decide, 70 a bug. "
+    "Pages that are called docs/… are in the source, beside its README.md.",
 )
 @click.version_option(__version__, message="ocipack %(version)s")
 def group() -> None:

@@ -32,6 +32,8 @@ _FIELDS: Final = (
     *("mirrors", "concurrency", "requestsPerSecond", "realms"),
 )
 
+_EXAMPLE: Final = '{host: "registry.example:5000", ca: CA.crt}'
+
 
 def load(path: Path) -> tuple[Host, ...]:
     """Read the file at `path`; Misuse if it cannot be read, or says what cannot be."""
@@ -47,9 +49,9 @@ def read(data: bytes, *, file: str) -> tuple[Host, ...]:
     """Read the content of the file called `file`, whose directory relative paths count from."""
     reader = Reader(file)
     root = reader.ours(data, ("registries",), kind=KIND)
-    listed = reader.items(root.get("registries"), "registries")
+    listed = reader.items(root.get("registries"), "registries", empty=True)
     if not listed:
-        reader.refuse(root.place, "the file has no registries")
+        reader.refuse(root.place, "the file has no registries", f"write registries: [{_EXAMPLE}]")
     if len(listed) > REGISTRIES:
         reader.refuse(listed[REGISTRIES].place, f"more than {REGISTRIES} registries")
     found: dict[str, Host] = {}

@@ -103,7 +103,7 @@ def _open(ciphertext: bytes, nonce: bytes, key: bytes) -> bytes:
     except CryptoError as e:
         raise Misuse(
             "the password does not open this private key",
-            hint="it is that of another key; one final newline is not part of it, and it may be empty",
+            hint="it may be that of another key; one final newline is not part of it",
         ) from e
 
 

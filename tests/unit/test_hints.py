@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 
 import pytest
 
@@ -13,7 +14,8 @@ from ocipack.lock import Lock
 from ocipack.mirror.reader import read as mirror
 from ocipack.oci.location import Location
 from ocipack.oci.reference import Reference
-from ocipack.trust.keys import PublicKey
+from ocipack.stores.hosts import read as registries
+from ocipack.trust.keys import PrivateKey, PublicKey
 from ocipack.trust.policy.reader import read as policy
 
 READER = Reader("f.yaml")
@@ -148,6 +150,26 @@ def test_what_a_source_may_say_includes_a_lock() -> None:
 
 def no_key(_: str) -> PublicKey:
     raise AssertionError
+
+
+@pytest.mark.parametrize("data", [b"", b"a: b\n", b"kind: Policy\n"])
+def test_what_is_no_policy_is_shown_one(data: bytes) -> None:
+    with pytest.raises(Misuse) as caught:
+        policy(data, file="p.yaml", key=no_key)
+    shown = caught.value.hint.removeprefix("write ").partition(", or a Cluster")[0]
+    key = PrivateKey.generate(secrets.token_bytes).public
+    (made,) = policy(shown.encode(), file="p.yaml", key={"sign.pub": key}.__getitem__)
+    assert list(made.keys) == [key]
+
+
+@pytest.mark.parametrize("data", [b"", b"registries: []\n"])
+def test_settings_without_registries_are_shown_one(data: bytes) -> None:
+    head = b"apiVersion: ocipack.dev/v1alpha1\nkind: RegistrySettings\n"
+    with pytest.raises(Misuse) as caught:
+        registries(head + data, file="/etc/r.yaml")
+    shown = caught.value.hint.removeprefix("write ").encode()
+    (host,) = registries(head + shown, file="/etc/r.yaml")
+    assert host.authorities == "/etc/CA.crt"
 
 
 def test_a_key_is_no_policy() -> None:

@@ -33,6 +33,12 @@ from ocipack.trust.policy.places import SourceGlob
 
 KIND, LIST = "VerificationPolicy", "VerificationPolicyList"
 
+EXAMPLE = (
+    f"{{apiVersion: {API}, kind: {KIND}, metadata: {{name: ours}}, spec: "
+    '{images: ["**"], authorities: [{keys: [{file: sign.pub}]}]}}'
+)
+"""The least that a policy says, on one line."""
+
 FindKey = Callable[[str], PublicKey]
 """Reads the public key in a file that a policy names; Misuse if it cannot be read."""
 
@@ -48,7 +54,7 @@ def read(data: bytes, *, file: str, key: FindKey) -> tuple[VerificationPolicy, .
     The kind decides the format. Misuse says what is wrong, and where.
     """
     reader = Reader(file)
-    root = reader.root(data)
+    root = reader.root(data, f"write {EXAMPLE}")
     version = reader.text(root.get("apiVersion"), "apiVersion")
     kind = reader.text(root.get("kind"), "kind")
     if (version, kind) == (clusterimagepolicy.API, clusterimagepolicy.KIND):
@@ -57,7 +63,7 @@ def read(data: bytes, *, file: str, key: FindKey) -> tuple[VerificationPolicy, .
         reader.refuse(
             root.place,
             f"this is no policy: kind is {kind or 'missing'}, apiVersion {version or 'missing'}",
-            f"{KIND} of {API}, or {clusterimagepolicy.KIND} of {clusterimagepolicy.API}",
+            f"write {EXAMPLE}, or a {clusterimagepolicy.KIND} of {clusterimagepolicy.API}",
         )
     if kind == KIND:
         return (_policy(reader, root, key),)
