@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from ocipack.errors import IntegrityError, Misuse
+from ocipack.errors import IntegrityError, Misuse, StoreError
 from ocipack.stores.auth.config import Credentials
 from ocipack.stores.auth.credential import Credential
 from ocipack.stores.http.answer import Answer
@@ -35,8 +35,11 @@ class Downloads:
         self._login: dict[str, Credential] = {}
 
     def address(self, text: str) -> Url:
-        """Read an address. Misuse if it is plain HTTP where that is not allowed (2)."""
-        url = Url.parse(text)
+        """Read an address. Misuse if it is none, or plain HTTP where that is not allowed (2)."""
+        try:
+            url = Url.parse(text)
+        except StoreError as e:
+            raise Misuse("not an address that can be asked", hint="write https://host/path") from e
         if url.scheme == "http" and not self.is_plain(url):
             raise Misuse(
                 f"{url.shown}: plain HTTP, which anybody on the way can read and change",

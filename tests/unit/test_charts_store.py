@@ -252,6 +252,12 @@ def test_plain_http_is_for_hosts_that_may_be_asked_so() -> None:
     ChartRepository(plain, Credentials(), "http://charts.example.com/stable")
 
 
+@pytest.mark.parametrize("address", ["https://", "https://[::1/x", "https://a:b@c.example", "x"])
+def test_an_address_that_is_none_is_misuse(address: str) -> None:
+    with pytest.raises(Misuse, match="not an address"):
+        ChartRepository(Transport(), Credentials(), address)
+
+
 def test_an_index_cannot_lead_to_plain_http_or_files_or_credentials(shelf: Shelf) -> None:
     for address in (
         "http://charts.example.com/shop.tgz",
