@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from ocipack.errors import IntegrityError
@@ -74,11 +75,12 @@ def _patched(patch: Any, where: Path, kind: str) -> Iterator[Named]:
     at, text = where, patch
     if isinstance(patch, Mapping) and "patch" in patch:
         at, text = (*where, "patch"), patch["patch"]
-    try:
-        raw = text.encode() if isinstance(text, str) else b""
-        found = [one.value for one in documents(raw, Dialect.FLUX)] if raw else [text]
-    except (IntegrityError, UnicodeEncodeError):
-        found = []  # what Flux cannot read either, or what is listed anyhow
+    found: list[Any] = [text]
+    if isinstance(text, str):
+        found = []
+        with suppress(IntegrityError):  # Flux cannot read the rest either
+            for one in documents(text.encode(errors="replace"), Dialect.FLUX, strict=False):
+                found.append(one.value)  # noqa: PERF401 - what came before an error is kept
     for value in found:
         for inner, said in _puts(value):
             if in_pod(inner):

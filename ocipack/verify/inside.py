@@ -268,21 +268,24 @@ class _Search:
             return
         data = self._read(name)
         known: set[tuple[Part, int, str]] = set()
-        try:
-            for dialect in Dialect:
-                for document in documents(data, dialect, name=name):
+        for dialect in Dialect:
+            try:
+                for document in documents(data, dialect, strict=not aside, name=name):
                     self._document(name, document, known, aside)
-        except IntegrityError as e:
-            if aside:
-                self._unseen(Unseen(aside), name)
-                return
-            wide = data.startswith(_WIDE) or b"\x00" in data[:4]
-            if wide or b"\\" in data or all(mark.encode() in data for mark in _CLAIM):
-                line, column = (e.line, e.column) if isinstance(e, YamlError) else (0, 0)
-                message = str(e).removeprefix(f"{name}:{line}:{column}: ")
-                self._unreadable(name, message, line, column, e.hint)
-            else:
-                self._unseen(Unseen("neither YAML nor a Kubernetes object"), name)
+            except IntegrityError as e:
+                if not aside:
+                    self._unread(name, data, e)
+                    return
+                self._unseen(Unseen(aside), name)  # and what the other reader takes counts
+
+    def _unread(self, name: str, data: bytes, e: IntegrityError) -> None:
+        wide = data.startswith(_WIDE) or b"\x00" in data[:4]
+        if wide or b"\\" in data or all(mark.encode() in data for mark in _CLAIM):
+            line, column = (e.line, e.column) if isinstance(e, YamlError) else (0, 0)
+            message = str(e).removeprefix(f"{name}:{line}:{column}: ")
+            self._unreadable(name, message, line, column, e.hint)
+        else:
+            self._unseen(Unseen("neither YAML nor a Kubernetes object"), name)
 
     def _document(
         self, name: str, document: Document, known: set[tuple[Part, int, str]], aside: str

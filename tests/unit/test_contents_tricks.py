@@ -86,6 +86,21 @@ def test_an_object_is_one_wherever_a_chart_would_have_another_file(chart: str, f
     assert refused(seen({"c/Chart.yaml": chart, f"c/{file}": pod(EVIL)})) == {EVIL: UNPINNED}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pod(EVIL).replace("'}]", f"', image: '{EVIL}'}}]"),
+        pod(EVIL).replace("kind: Pod", "kind: ConfigMap\nkind: Pod"),
+        pod(EVIL) + "# {{ x }}\n",
+        pod(EVIL) + "---\n{{ x }}: [\n",
+        "# \xff\n" + pod(EVIL),
+    ],
+)
+def test_what_one_reader_takes_counts_in_files_of_a_chart(text: str) -> None:
+    found = seen({"Chart.yaml": CONFIG, "templates/a.yaml": text})
+    assert refused(found) == {EVIL: UNPINNED}
+
+
 def test_what_only_helm_can_read_is_listed() -> None:
     found = seen(
         {
@@ -204,6 +219,7 @@ PATCHES = {
     "merge": pod(EVIL),
     "volume": shaped("v1", "Pod", f"{{volumes: [{{name: v, image: {{reference: '{EVIL}'}}}}]}}"),
     "second document": pod(GOOD) + "---\n" + pod(EVIL),
+    "what comes before an error": pod(EVIL) + "---\n{{ x }}: [\n",
     "json": f'[{{"op": "add", "path": "{AT}/image", "value": "{EVIL}"}}]',
 }  # fmt: skip
 
