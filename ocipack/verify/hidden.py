@@ -80,7 +80,7 @@ def _patched(patch: Any, where: Path, kind: str) -> Iterator[Named]:
         found = []
         with suppress(IntegrityError):  # Flux cannot read the rest either
             for one in documents(text.encode(errors="replace"), Dialect.FLUX, strict=False):
-                found.append(one.value)  # noqa: PERF401 - what came before an error is kept
+                found.append(one.value)  # what came before an error counts
     for value in found:
         for inner, said in _puts(value):
             if in_pod(inner):
