@@ -8,14 +8,13 @@ costs a few milliseconds once, and a definition is parsed only when it is asked 
 from __future__ import annotations
 
 import json
-import lzma
-import pkgutil
 import re
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
 from ocipack.errors import Misuse
+from ocipack.k8s.schemas.packed import unpacked
 
 _VERSION = re.compile(r"v?(1\.\d+)(\.\d+)?([-+].*)?")
 _REFERENCE = re.compile(r'"\$ref":"#/\$defs/([^"]+)"')
@@ -33,12 +32,7 @@ class Life(NamedTuple):
 
 @cache
 def _data() -> tuple[dict[str, Any], list[str]]:
-    """Header and all lines (the header's own included, so that line numbers are indexes)."""
-    packed = pkgutil.get_data(__package__, "kubernetes.xz")
-    if packed is None:  # a zip importer without data: a broken installation, never user input
-        raise FileNotFoundError("kubernetes.xz")
-    lines = lzma.decompress(packed).decode().split("\n")
-    return json.loads(lines[0]), lines
+    return unpacked("kubernetes.xz")
 
 
 def versions() -> tuple[str, ...]:
