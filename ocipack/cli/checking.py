@@ -91,6 +91,7 @@ class Checking:
     renderer: str
     render_timeout: float
     kubernetes: tuple[str, ...] = ()
+    flux: str = ""
 
     @classmethod
     def pop(cls, options: dict[str, Any]) -> Checking:
@@ -114,6 +115,7 @@ class Checking:
             kubernetes=() if self.kubernetes_version else part.kubernetes,
             crds=(*map(found.crd, part.crds), *self.crds),
             require_schema=self.require_schema or found.project.require_schema,
+            flux=found.project.flux,
             roots=self.roots or part.render,
         )
 
@@ -175,7 +177,7 @@ def _validated(app: App, copy: _Copy, rendered: Rendered, how: Checking) -> Repo
         version: validate(
             rendered.resources,
             allow_tags=how.allow_tags,
-            schemas=schemas_for(version, known, require=how.require_schema),
+            schemas=schemas_for(version, known, require=how.require_schema, flux=how.flux),
         )
         for version in how.versions
     }

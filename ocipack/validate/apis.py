@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ocipack.errors import IntegrityError
 from ocipack.k8s.resource import Resource
+from ocipack.k8s.schemas import flux
 from ocipack.k8s.schemas.catalog import Catalog, Life
 from ocipack.report import Finding
 from ocipack.validate.crd import CustomKind, custom_kinds
@@ -30,10 +31,17 @@ class Verdict(NamedTuple):
 
 @dataclass(slots=True)
 class Apis:
-    """The kinds that a cluster would serve: the built-in ones of a version, and `custom` ones."""
+    """The kinds that a cluster would serve: the built-in ones of a version, and `custom` ones.
+
+    `custom` are those of definitions that were given. Of Flux's kinds that none of them defines
+    the definitions of Flux `flux.VERSION` hold; `flux` is the version that the cluster runs, if
+    somebody said so.
+    """
 
     catalog: Catalog
     custom: dict[tuple[str, str], CustomKind] = field(default_factory=dict)
+    flux: str = ""
+    _groups: dict[str, tuple[CustomKind, ...]] = field(default_factory=dict)
     _known: dict[tuple[str, str], tuple[Verdict, ...]] = field(default_factory=dict)
 
     def add(self, kinds: Iterable[CustomKind]) -> None:
@@ -42,6 +50,36 @@ class Apis:
             if not self.catalog.find(kind.api_version, kind.kind):
                 self.custom[kind.api_version, kind.kind] = kind
                 self._known.clear()
+                self._groups.pop(kind.group, None)
+
+    def declared(self, api_version: str, kind: str) -> CustomKind | None:
+        """A custom kind: as it was given, else as Flux defines its own."""
+        if given := self.custom.get((api_version, kind)):
+            return given
+        own = self._of_flux(api_version.rpartition("/")[0])
+        return next(
+            (one for one in own if (one.api_version, one.kind) == (api_version, kind)), None
+        )
+
+    def _of_flux(self, group: str) -> tuple[CustomKind, ...]:
+        """Flux's own kinds in `group`, without those that a given definition is about.
+
+        A cluster has one definition of a kind: of the given one no version is added to.
+        """
+        if group not in self._groups:
+            given = {custom.kind for custom in self.custom.values() if custom.group == group}
+            self._groups[group] = tuple(
+                kind
+                for definition in flux.definitions(group)
+                for kind in custom_kinds(Resource(definition))
+                if kind.kind not in given
+            )
+        return self._groups[group]
+
+    def _group(self, group: str) -> list[CustomKind]:
+        """Every custom kind of a group."""
+        given = [custom for custom in self.custom.values() if custom.group == group]
+        return [*given, *self._of_flux(group)]
 
     def learn(self, resource: Resource) -> Iterator[Finding]:
         """Add the kinds of `resource` if it is a definition; say so if it cannot be read."""
@@ -54,7 +92,7 @@ class Apis:
         """Whether objects of this kind live in a namespace; None if nobody knows."""
         if self.catalog.find(resource.api_version, resource.kind):
             return self.catalog.namespaced(resource.group, resource.kind)
-        custom = self.custom.get((resource.api_version, resource.kind))
+        custom = self.declared(resource.api_version, resource.kind)
         return custom.namespaced if custom else None
 
     def refuses(self, resource: Resource) -> bool:
@@ -74,7 +112,7 @@ class Apis:
         return self._known[key]
 
     def _judge(self, api: str, kind: str) -> Iterator[Verdict]:
-        if custom := self.custom.get((api, kind)):
+        if custom := self.declared(api, kind):
             yield from self._custom(custom)
             return
         life = self.catalog.life(api, kind)
@@ -85,8 +123,7 @@ class Apis:
         elif api.rpartition("/")[0] in self.catalog.groups():
             yield self._no_such_kind(api, kind)
         elif versions := self._versions(api, kind):
-            hint = f"served: {', '.join(versions)}"
-            yield Verdict("api-unserved", f"no {kind} in {api}", hint=hint)
+            yield self._unserved(api, kind, f"served: {', '.join(versions)}")
         else:
             sure, meant = self._meant(api, kind)
             if sure:
@@ -104,10 +141,8 @@ class Apis:
     def _better(self, custom: CustomKind) -> str:
         served = sorted(
             other.api_version
-            for other in self.custom.values()
-            if (other.group, other.kind) == (custom.group, custom.kind)
-            and other.served
-            and not other.deprecated
+            for other in self._group(custom.group)
+            if other.kind == custom.kind and other.served and not other.deprecated
         )
         return f"served: {', '.join(served)}" if served else ""
 
@@ -143,17 +178,30 @@ class Apis:
 
     def _versions(self, api: str, kind: str) -> list[str]:
         """The served versions of a custom kind that is known, in other versions than this."""
-        group = api.rpartition("/")[0]
         return sorted(
             custom.api_version
-            for custom in self.custom.values()
-            if (custom.group, custom.kind) == (group, kind) and custom.served
+            for custom in self._group(api.rpartition("/")[0])
+            if custom.kind == kind and custom.served
         )
+
+    def _unserved(self, api: str, kind: str, served: str) -> Verdict:
+        """A version of a known custom kind that its definition does not have.
+
+        Of Flux's own kinds an older Flux may still have it: if it is the target, that is a warning.
+        """
+        group = api.rpartition("/")[0]
+        if kind not in {own.kind for own in self._of_flux(group)}:
+            return Verdict("api-unserved", f"no {kind} in {api}", hint=served)
+        message = f"{api} {kind} is not served by Flux {flux.VERSION}"
+        if self.flux and flux.before(self.flux):
+            return Verdict("api-deprecated", f"{message}; the target is {self.flux}", hint=served)
+        hint = f"{served}; an older Flux? --crd takes its definitions"
+        return Verdict("api-unserved", message, hint=hint)
 
     def _meant(self, api: str, kind: str) -> tuple[bool, str]:
         """Whether an unknown kind certainly is a slip, and what was meant, as a hint."""
         group = api.rpartition("/")[0]
-        kinds = {custom.kind for custom in self.custom.values() if custom.group == group}
+        kinds = {custom.kind for custom in self._group(group)}
         if kinds:
             near = [other for other in sorted(kinds) if distance(kind, other, 1) == 1]
             return bool(near), f"did you mean `kind: {near[0]}`?" if near else ""

@@ -79,7 +79,10 @@ class Keys:
 
 @cache
 def _program() -> str:
-    """A digest of the schemas; the version stands for the code."""
+    """A digest of all schemas; the version stands for the code."""
     loader = schemas.__loader__
     assert isinstance(loader, FileLoader)  # what Python installs packages for
-    return sha256(loader.get_data(f"{schemas.__path__[0]}/kubernetes.xz")).hexdigest()
+    digest = sha256()
+    for name in ("kubernetes.xz", "flux.xz"):
+        digest.update(sha256(loader.get_data(f"{schemas.__path__[0]}/{name}")).digest())
+    return digest.hexdigest()

@@ -23,13 +23,18 @@ SET_RULES: tuple[SetRule, ...] = (objects.duplicates,)
 
 
 def schemas_for(
-    kubernetes: str = "", definitions: Iterable[Resource] = (), *, require: bool = False
+    kubernetes: str = "",
+    definitions: Iterable[Resource] = (),
+    *,
+    require: bool = False,
+    flux: str = "",
 ) -> SchemaCheck:
     """The schemas of a Kubernetes version (empty: the newest known) and of given definitions.
 
-    With `require` a kind without a schema is an error. Misuse for an unknown version.
+    With `require` a kind without a schema is an error. `flux` is the version that the cluster
+    runs, as 2.8, if it is known. Misuse for an unknown version of Kubernetes.
     """
-    schemas = SchemaCheck(Apis(Catalog.of(kubernetes)), require=require)
+    schemas = SchemaCheck(Apis(Catalog.of(kubernetes), flux=flux), require=require)
     schemas.learn(definitions)
     return schemas
 

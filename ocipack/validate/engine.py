@@ -31,7 +31,9 @@ def engine(
             *given(),
             *(one for look in looks if look.defines for one in _definitions(look, options.dialect)),
         ]
-        schemas = schemas_for(options.kubernetes, definitions, require=options.require_schema)
+        schemas = schemas_for(
+            options.kubernetes, definitions, require=options.require_schema, flux=options.flux
+        )
         return Judge(options, schemas), definitions
 
     return make

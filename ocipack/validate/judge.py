@@ -146,7 +146,7 @@ class Judge:
         if not isinstance(api, str) or not isinstance(kind, str):
             return False
         apis = self.schemas.apis
-        return bool(apis.catalog.find(api, kind)) or (api, kind) in apis.custom
+        return bool(apis.catalog.find(api, kind)) or apis.declared(api, kind) is not None
 
     def _rules_for(self, chunk: bytes) -> tuple[Rule, ...]:
         """The rules that can find something in an object of this text.

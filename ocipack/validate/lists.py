@@ -124,7 +124,7 @@ class ListCheck:
     def _plan(self, api_version: str, kind: str) -> Plan | None:
         if name := self.apis.catalog.find(api_version, kind):
             return self._plans.named(name)
-        custom = self.apis.custom.get((api_version, kind))
+        custom = self.apis.declared(api_version, kind)
         if custom is None:
             return None
         plan = self._plans.of(custom.schema) or Plan()

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 class Options:
     """How to judge.
 
-    `kubernetes` is the target version (empty: the newest known), `skip` names kinds (`Kind` or
-    `group/version/Kind`) whose objects are counted but not judged.
+    `kubernetes` and `flux` are the target versions (empty: the newest known), `skip` names kinds
+    (`Kind` or `group/version/Kind`) whose objects are counted but not judged.
     """
 
     kubernetes: str = ""
     dialect: Dialect = Dialect.FLUX
     require_schema: bool = False
     skip: tuple[str, ...] = ()
+    flux: str = ""
 
     def skips(self, resource: Resource) -> bool:
         """Whether objects of this kind are passed over."""

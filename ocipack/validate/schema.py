@@ -1,9 +1,9 @@
 """Fields, types and values of objects against the schemas of their kinds.
 
 Built-in kinds have the schemas of one Kubernetes version; custom kinds have those of the
-CustomResourceDefinitions that were given. The target version is a parameter; without one it is
-the newest known, since an object that the newest server refuses will be refused one day, and
-`api-removed` names the version in which that begins.
+CustomResourceDefinitions that were given, and Flux's own else those that come with ocipack. The
+target version is a parameter; without one it is the newest known, since an object that the newest
+server refuses will be refused one day, and `api-removed` names the version in which that begins.
 
 Schemas are compiled when the first object of their kind comes, and kept.
 """
@@ -98,7 +98,7 @@ class SchemaCheck:
         if key not in self._compiled:
             if name := self.apis.catalog.find(api_version, kind):
                 self._compiled[key] = _built_in(self.apis.catalog, name)
-            elif custom := self.apis.custom.get(key):
+            elif custom := self.apis.declared(api_version, kind):
                 self._compiled[key] = self._custom(custom)
             else:
                 self._compiled[key] = None

@@ -250,6 +250,7 @@ class _Validate:
             Dialect(how.dialect),
             require_schema=target.require_schema,
             skip=_kinds(how.skip),
+            flux=self._selected.project.flux if self._selected else "",
         )
         kept = Entries(how.cache) if how.cache else None
         return Run(
