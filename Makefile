@@ -34,8 +34,8 @@ mutants: $(VENV)/test/ready ## plant every fault of tests/mutants.py and see a t
 bench: $(VENV)/test/ready ## compare with the peers of tests/interop/peers.sh; ARGS names works
 	$(VENV)/test/bin/python benchmarks/run.py $(ARGS)
 
-flux: $(VENV)/test/ready ## let a real Flux apply examples/fleet, and refuse what is forged (see tests/interop/real_flux.py)
-	OCIPACK_INTEROP=required $(VENV)/test/bin/pytest -q tests/interop/real_flux.py $(ARGS)
+flux: $(VENV)/test/ready ## let a real Flux apply examples/fleet and refuse what is forged, and its API server judge (tests/interop/real_flux.py, flux_verdicts.py)
+	OCIPACK_INTEROP=required $(VENV)/test/bin/pytest -q tests/interop/real_flux.py tests/interop/flux_verdicts.py $(ARGS)
 
 # A virtual environment holds exactly what its lock names, and the wheel built from this tree; the
 # wheel is made again whenever a source file is newer.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -56,9 +56,19 @@ def put(value: Any, pointer: str, *new: Any) -> Any:
 
 @cache
 def cases() -> tuple[Case, ...]:
+    return made(lines("cases.jsonl"))
+
+
+@cache
+def flux_cases() -> tuple[Case, ...]:
+    """Objects of Flux's kinds, judged by the definitions that Flux installs."""
+    return made(json.loads((HERE / "flux.json").read_text()))
+
+
+def made(rows: Iterable[dict[str, Any]]) -> tuple[Case, ...]:
     plain: dict[str, Any] = {}
     found = []
-    for row in lines("cases.jsonl"):
+    for row in rows:
         value = row["object"] if "object" in row else deepcopy(plain[row["base"]])
         for change in row.get("changes", []):
             value = put(value, *change)
@@ -69,7 +79,7 @@ def cases() -> tuple[Case, ...]:
             Case(
                 row["id"],
                 row["class"],
-                row["scope"] == "object",
+                row.get("scope", "object") == "object",
                 row["verdict"] == "refused",
                 tuple(row.get("fields", ())),
                 value,
