@@ -247,7 +247,7 @@ def test_a_file_that_is_not_there_is_named_where_it_is_named(desk: Path, name: s
         assert f"{desk}/{name}" in str(error)
         assert "No such file or directory" in str(error)
         assert error.hint == (
-            f"{field} at {file}:{line} names it; it counts from there, and ~ stands for nothing"
+            f"{field} at {file}:{line} names it; paths count from that file, and ~ is not expanded"
         )
 
 

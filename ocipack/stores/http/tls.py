@@ -124,7 +124,7 @@ def _named(host: Host, field: str) -> str:
     line = dict(host.lines).get(field)
     if line is None:
         return ""
-    return f"{field} at {file}:{line} names it; it counts from there, and ~ stands for nothing"
+    return f"{field} at {file}:{line} names it; paths count from that file, and ~ is not expanded"
 
 
 def _held(file: str) -> str:
