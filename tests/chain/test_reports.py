@@ -240,6 +240,7 @@ def test_every_command_writes_what_the_schema_describes_good_or_bad(
         (2, ["airgap", "load", "site.tar", "--to", "ocidir://beyond", "--key", public]),
         (2, ["mirror", "-f", "none.yaml"]),
         (2, ["vendor", "-f", "none.yaml"]),
+        (1, ["images", str(hello)]),
         (0, ["registry", "check", registry.name]),
         (2, ["login", registry.name, "--username", "me"]),
         (0, ["logout", registry.name]),
