@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import socket
+import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from ocipack.errors import Misuse, StoreError
 from ocipack.stores.auth.config import Credentials
 from ocipack.stores.hosts import load
 from ocipack.stores.http.host import Host
+from ocipack.stores.http.settings import Proxies
 from ocipack.stores.http.transport import Transport
 from ocipack.stores.registry.client import Client
 from ocipack.stores.registry.probe import Outcome, reading
@@ -120,6 +124,28 @@ def test_a_port_that_may_not_be_contacted_is_not_looked_at(
                 said = str(e)
             assert "HTTPS server" in said if not seen else "the server speaks TLS" in said
             assert bool(server.accepted) == bool(seen)
+
+
+@pytest.mark.parametrize(("allowed", "looks"), [(f"{NAME}:80", False), (NAME, True)])
+def test_nor_is_a_proxy_asked_for_it(desk: Path, allowed: str, looks: bool) -> None:  # noqa: FBT001 - a table of cases
+    """Behind a proxy no address is seen that could be refused, so that the name has to be."""
+    asked: list[bytes] = []
+
+    def answer(listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                with near:
+                    asked.append(near.recv(65536).split(b" ")[0])
+                    near.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, args=(listener,), daemon=True).start()
+        proxy = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        transport = client(desk, proxies=Proxies(proxy, proxy), allowed=(allowed,))
+        assert get(transport, f"http://{NAME}/x") == b""
+        listener.shutdown(socket.SHUT_RDWR)
+    assert (b"CONNECT" in asked) == looks
 
 
 def test_a_check_of_a_registry_says_the_same(authority: trustme.CA, desk: Path) -> None:
