@@ -43,7 +43,11 @@ FAULTS: list[tuple[str, str, str]] = [
     (SOURCES, "if (group, kind) == _GENERATOR:", "if False:"),
     (SOURCES, "elif (group, kind) == _INSTANCE and", "elif False and"),
     (SOURCES, "    _INSTANCE: _instance,\n", ""),
-    (INSIDE, 'if directory not in self._reached and kind != "Component":', "if False:"),
+    (
+        "ocipack/k8s/kustomization/walk.py",
+        "rest = [one for one in rest if one not in reached]",
+        "rest = list[str]()",
+    ),
     (INSIDE, "if self._given or self._is_kustomized(name):", "if True:"),
     (INSIDE, "strict=not aside,", "strict=True,"),
     (INSIDE, "self._file(name, reason)", "self._unseen(Unseen(reason), name)"),

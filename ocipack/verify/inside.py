@@ -2,8 +2,8 @@
 
 The rule, which docs/verification.md explains:
 
-1. the roots are those that were asked for, or every kustomization that none of these uses; what
-   kustomize builds of them counts, so that a tag which an overlay replaces by a digest is none
+1. the roots are those that `render` builds, or those that were asked for; what kustomize builds
+   of them counts, so that a tag which an overlay replaces by a digest is none
 2. a directory that a Flux Kustomization in the tree has built is a root too, unless its source is
    another artifact
 3. a manifest that no root uses as one counts as it stands, read as Flux and as kubectl read it:
@@ -145,10 +145,6 @@ class _Search:
         if not given and all(root.resources is not None for root in targets):
             return  # no kustomization anywhere: every manifest counts as it stands
         self._batches([root.directory for root in targets])
-        for directory in () if given else self._walk.directories():
-            kind = self._walk.inspect(directory).kind
-            if directory not in self._reached and kind != "Component":
-                self._attempt(directory, directory or ".", "a kustomization")
 
     def stand(self) -> None:
         """Look at every manifest that no kustomization uses (3)."""
@@ -182,17 +178,15 @@ class _Search:
         """
         while fresh := {one: who for one, who in self._wanted() if one not in self._done}:
             for directory, who in fresh.items():
-                self._attempt(directory, who, "a path of Flux")
-
-    def _attempt(self, directory: str, who: str, what: str) -> None:
-        try:
-            self._batches([directory])
-        except IntegrityError:
-            raise
-        except Rejected as e:
-            if e.report is not None:  # it must not be built: who knows what Flux does
-                raise
-            self._unseen(Unseen(f"{what} that does not build: {e}", Severity.WARNING), who)
+                try:
+                    self._batches([directory])
+                except IntegrityError:
+                    raise
+                except Rejected as e:
+                    if e.report is not None:  # it must not be built: who knows what Flux does
+                        raise
+                    reason = f"a path of Flux that does not build: {e}"
+                    self._unseen(Unseen(reason, Severity.WARNING), who)
 
     def rest(self) -> None:
         """Settle charts whose repository is here, and list what was not looked at (4)."""

@@ -67,6 +67,25 @@ def test_every_one_that_nobody_names_and_others_besides() -> None:
     assert targets(files, "clusters/a") == [own]
 
 
+def test_what_an_unused_component_names_is_built_too() -> None:
+    component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
+    files = {
+        "apps/kustomization.yaml": "resources: [../base]",
+        "base/kustomization.yaml": "resources: [c.yaml]",
+        "base/c.yaml": CM,
+        "decoy/kustomization.yaml": component + "resources: [../apps]",
+        "other/kustomization.yaml": "resources: [c.yaml]\ncomponents: [../used]",
+        "other/c.yaml": CM,
+        "used/kustomization.yaml": component + "resources: [../below]",
+        "below/kustomization.yaml": "resources: [c.yaml]",
+        "below/c.yaml": CM,
+    }
+    assert targets(files) == [Root("apps"), Root("other")]
+    circle = {f"{n}/kustomization.yaml": f"resources: [../{1 - n}]" for n in (0, 1)}
+    with pytest.raises(Rejected, match="closes a cycle"):
+        targets(files | circle)
+
+
 def test_without_any_kustomization_the_top_is_built_as_flux_does() -> None:
     files = dict.fromkeys(
         ["b.yaml", "a/z.yml", "a/x.json", "a.YAML", ".hid/h.yaml", "a-b.yaml", "a/.yml"], CM

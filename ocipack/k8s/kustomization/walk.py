@@ -147,17 +147,37 @@ def _holds(outer: str, inner: str) -> bool:
 def roots(walk: Walk) -> list[Root]:
     """The directories to build when none are given.
 
-    Those that no other kustomization names, Components left out. Without any kustomization the
-    tree's top, as Flux builds it.
+    Those that no other kustomization names, Components left out. What only a Component names that
+    nobody uses, or a circle, is built as well: nothing is kept from being looked at by being named.
+    Without any kustomization the tree's top, as Flux builds it.
     """
     directories = walk.directories()
-    named = {use.path for directory in directories for use in walk.inspect(directory).uses}
-    own = [d for d in directories if d not in named and walk.inspect(d).kind != "Component"]
-    if directories:
-        for directory in own or directories:
-            walk.follow(directory)
-        return [Root(directory) for directory in own]
-    return [generated("", walk.view)]
+    if not directories:
+        return [generated("", walk.view)]
+    own = _unnamed(directories, walk)
+    for directory in own or directories:
+        walk.follow(directory)
+    return [Root(directory) for directory in own]
+
+
+def _unnamed(directories: list[str], walk: Walk) -> list[str]:
+    """Directories from which every kustomization is reached, but for Components that none uses."""
+    uses = {one: {use.path for use in walk.inspect(one).uses} for one in directories}
+    rest = [one for one in directories if walk.inspect(one).kind != "Component"]
+    named = {path for paths in uses.values() for path in paths}
+    fresh, found, reached = [one for one in rest if one not in named], list[str](), set[str]()
+    while rest:
+        found += fresh
+        waiting = [*fresh]
+        while waiting:
+            one = waiting.pop()
+            if one not in reached:
+                reached.add(one)
+                waiting += uses.get(one, ())
+        rest = [one for one in rest if one not in reached]
+        named = {path for one in rest for path in uses[one]}
+        fresh = [one for one in rest if one not in named] or rest  # circles
+    return sorted(found)
 
 
 def generated(directory: str, view: View) -> Root:
