@@ -27,7 +27,6 @@ FAULTS: list[tuple[str, str, str]] = [
         "        if False:",
     ),
     (STORE, "        if release.digest is None:", "        if False:"),
-    (STORE, "if wanted in (None, root.digest):", "if True:"),
     (STORE, "            if found.digest == digest:", "            if True:"),
     (STORE, "if len({(one.digest, one.version) for one in found}) > 1:", "if False:"),
     (STORE, "and not self._downloads.is_plain(url):", "and False:"),

@@ -188,17 +188,15 @@ class ChartStore:
                 self._known = known
             return self._known
 
-    def _root(self, name: str, release: Release, wanted: Digest | None = None) -> Descriptor:
-        """The artifact of a version, which is kept if it is the one that is `wanted`."""
+    def _root(self, name: str, release: Release) -> Descriptor:
+        """The artifact of a version."""
         with self._lock:
             known = self._roots.get(name)
         if known is not None:
             return known
         package, archive = self._repository.package(self._name, release)
-        root = package.artifact.root
-        if wanted in (None, root.digest):
-            self._keep(name, package, archive, release)
-        return root
+        self._keep(name, package, archive, release)
+        return package.artifact.root
 
     def _keep(self, name: str, package: Package, archive: bytes, release: Release) -> None:
         root, content = package.artifact.root, package.content
@@ -218,7 +216,7 @@ class ChartStore:
         if known is not None and known.root.digest == digest:
             return known.root
         for hint in self._hints:
-            found = self._root(hint, self._release(hint), digest)
+            found = self._root(hint, self._release(hint))
             if found.digest == digest:
                 return found
         raise NotFound(

@@ -193,6 +193,7 @@ def test_images_of_charts_come_along_in_a_mirror(
         wanted["untagged"] = image(here, "untagged", "latest")["digest"]
         notes = f"annotations: {{images: '[{here.name}/sidecar:1, {here.name}/untagged]'}}\n"
         values = f"a: {{image: {{repository: {here.name}/odd, tag: ''}}}}\n"
+        values += f"b: {{image: {{repository: may/be, digest: 'sha256:{'0' * 64}'}}}}\n"
         shelf.publish(
             {
                 version: chart(CHART.format(version) + notes, {"values.yaml": values})

@@ -260,7 +260,6 @@ def test_an_address_that_is_none_is_misuse(address: str) -> None:
 
 def test_an_index_cannot_lead_to_plain_http_or_files_or_credentials(shelf: Shelf) -> None:
     for address in (
-        "http://charts.example.com/shop.tgz",
         "file:///etc/passwd",
         "ftp://charts.example.com/shop.tgz",
         "https://user:secret@charts.example.com/shop.tgz",
@@ -270,6 +269,9 @@ def test_an_index_cannot_lead_to_plain_http_or_files_or_credentials(shelf: Shelf
         with pytest.raises(StoreError) as refused:
             store(shelf).resolve("1.2.0")
         assert "secret" not in str(refused.value)
+    elsewhere(shelf, "http://charts.example.com/shop.tgz")
+    with pytest.raises(StoreError, match="leads to plain HTTP"):
+        store(shelf).resolve("1.2.0")
 
 
 def test_a_chart_that_is_in_a_registry_is_named_there(shelf: Shelf) -> None:
