@@ -18,7 +18,7 @@ is no second list that could say something else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
@@ -147,7 +147,8 @@ class Site:
         return self._earlier.fetch(target)
 
     def _read_entries(self, entries: list[tuple[str, Descriptor]]) -> None:
-        loose = [target for name, target in entries if not name]
+        loose = dict.fromkeys(target for name, target in entries if not name)
+        listings: dict[Descriptor, None] = {}  # one can stand under many names
         named: dict[str, Descriptor] = {}
         for name, target in entries:
             if name and named.setdefault(name, target) != target:
@@ -160,7 +161,7 @@ class Site:
                 if "." in tag:
                     self._tags.setdefault(repository, {})[tag] = target
                 elif not repository:
-                    loose += self._listed(target)
+                    listings[target] = None
             else:
                 item = self._item(name, target)
                 items[item.reference] = item
@@ -168,7 +169,7 @@ class Site:
         for item in self.items:
             for said in (item.reference.tag, str(item.target.digest)):
                 self._named.setdefault((item.bare, said or ""), set()).add(item.target)
-        self._read_referrers(loose)
+        self._read_referrers(loose, listings)
         if papers is not None:
             self._papers = manifest(self.at(""), papers)
             raw = read(self.at(""), self._papers.config, limit=record.BYTES)
@@ -190,18 +191,29 @@ class Site:
             document = jsontext.decode(raw)
         return [found for _, found in _entries(document, str(target.digest))]
 
-    def _read_referrers(self, loose: list[Descriptor]) -> None:
+    def _read_referrers(
+        self, loose: dict[Descriptor, None], listings: Iterable[Descriptor]
+    ) -> None:
+        """Read those that are entries themselves, and those that are in `listings`."""
         held = 0
-        for target in dict.fromkeys(one.plain for one in loose):
-            held += target.size
-            if held > HELD:
-                raise IntegrityError(f"{self.files.where}: more than {HELD} bytes of referrers")
+        for target in listings:
+            held = self._counted(held, target)
+            loose |= dict.fromkeys(self._listed(target))
+            if len(loose) > ENTRIES:
+                raise IntegrityError(f"{self.files.where}: more than {ENTRIES} referrers")
+        for target in loose:
+            held = self._counted(held, target)
             found = manifest(self.at(""), target)
             if found.subject is None and found.artifact_type == record.ARTIFACT_TYPE:
                 raise IntegrityError(f"{self.files.where}: the record has lost its name")
             if found.subject is not None:
                 listed = self._referrers.setdefault(found.subject.digest, {})
                 listed[target.digest] = replace(found.referrer, media_type=target.media_type)
+
+    def _counted(self, held: int, target: Descriptor) -> int:
+        if held + target.size > HELD:
+            raise IntegrityError(f"{self.files.where}: more than {HELD} bytes of referrers")
+        return held + target.size
 
     def named(self, repository: str, name: str) -> Descriptor | None:
         """What a tag or digest names in `repository`; IntegrityError if that is several things."""

@@ -618,6 +618,44 @@ def test_limits_of_an_index(
         Site(files)
 
 
+def test_lists_of_referrers_are_read_once_and_bounded_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # a list of a thousand under a thousand names is not a million; a small archive is not big
+    store = MemoryStore()
+    root = image(store, b"1")
+    attached = [image(store, b"%d" % n, subject=root) for n in range(3)]
+    one, two = index(store, *attached[:2]), index(store, attached[2])
+    under = [f"sha256-{number:064x}" for number in range(30)]
+    files = Memory(entry(root, OK), *(entry(one, name) for name in under), store=store)
+    reads: list[str] = []
+    read = files.read
+
+    def noted(name: str) -> Iterator[bytes]:
+        reads.append(name)
+        return read(name)
+
+    monkeypatch.setattr(files, "read", noted)
+    site = Site(files)
+    assert len(list(site.at("registry.example/app").referrers(root))) == 2
+    assert reads.count(f"blobs/sha256/{one.digest.hex}") <= 2, "its size, and its content"
+    both = Memory(entry(root, OK), entry(one, under[0]), entry(two, under[1]), store=store)
+    Site(both)
+    monkeypatch.setattr(site_module, "ENTRIES", 3)
+    Site(both)
+    more = image(store, b"more", subject=root)
+    third = index(store, more)
+    listed = ((one, under[0]), (two, under[1]), (third, under[2]))
+    with pytest.raises(IntegrityError, match="more than 3 referrers"):
+        Site(Memory(*(entry(*pair) for pair in listed), store=store))
+    sizes = one.size + two.size + sum(target.size for target in attached)
+    monkeypatch.setattr(site_module, "HELD", sizes)
+    Site(both)
+    monkeypatch.setattr(site_module, "HELD", sizes - 1)
+    with pytest.raises(IntegrityError, match="bytes of referrers"):
+        Site(both)
+
+
 def test_an_archive_of_another_tool_is_read_by_its_names() -> None:
     store = MemoryStore()
     root = image(store, b"1")
