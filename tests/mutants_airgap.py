@@ -87,6 +87,8 @@ FAULTS: list[tuple[str, str, str]] = [
     (AIRGAP + "site.py", "len(entries) > ENTRIES:", "False:"),
     (AIRGAP + "site.py", "if target.digest not in self.left_out:", "if False:"),
     (AIRGAP + "site.py", "if len(loose) > ENTRIES:", "if False:"),
+    (AIRGAP + "check.py", "if count > PARTS:", "if False:"),
+    (AIRGAP + "contents.py", "if self._parts > PARTS:", "if False:"),
     (
         AIRGAP + "site.py",
         "held = self._counted(held, target)\n            loose |=",

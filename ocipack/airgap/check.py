@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ocipack.airgap.closures import attached, closure
 from ocipack.airgap.contents import Earlier
 from ocipack.airgap.record import LeftOut
+from ocipack.airgap.site import PARTS
 from ocipack.errors import IntegrityError, Misuse, Rejected
 from ocipack.oci.digest import Digest
 from ocipack.oci.reference import Reference
@@ -80,10 +81,16 @@ def whole(site: Site, item: Item, transfers: Transfers) -> Whole:
 
 
 def everything(site: Site, transfers: Transfers) -> tuple[Whole, ...]:
-    """All items of an archive, whole; Rejected if it has none."""
+    """All items of an archive, whole; Rejected if it has none, or more than PARTS below them."""
     if not site.items:
         raise Rejected(f"{site.files.where}: the archive holds no image, chart or artifact")
-    return tuple(whole(site, item, transfers) for item in site.items)
+    found, count = [], 0
+    for item in site.items:
+        found.append(whole(site, item, transfers))
+        count += len(found[-1].plan.parts)
+        if count > PARTS:
+            raise Rejected(f"{site.files.where}: more than {PARTS} manifests and blobs to look at")
+    return tuple(found)
 
 
 def earlier(site: Site, items: Iterable[Whole]) -> Earlier:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from ocipack.airgap import record
 from ocipack.airgap.closures import attached, closure
 from ocipack.airgap.record import LeftOut, Papers, Record
-from ocipack.airgap.site import BYTES, ENTRIES, HELD, is_of_a_digest
+from ocipack.airgap.site import BYTES, ENTRIES, HELD, PARTS, is_of_a_digest
 from ocipack.errors import IntegrityError, Misuse, Rejected
 from ocipack.oci import jsontext
 from ocipack.oci.descriptor import INDEX, Descriptor
@@ -124,7 +124,7 @@ class _Gathered:
         self._blobs: dict[str, tuple[Descriptor, Source]] = {}
         self._sizes: dict[Digest, int] = {}
         self._left_out: dict[Digest, LeftOut] = {}
-        self._bytes = 0
+        self._bytes = self._parts = 0
 
     def add(self, one: Wanted, plan: Plan) -> None:
         """Take in an item and everything that belongs to it."""
@@ -133,6 +133,9 @@ class _Gathered:
                 f"{one.reference}: such a tag says what is attached to a digest",
                 hint="save what it is attached to, and it comes along",
             )
+        self._parts += len(plan.parts)
+        if self._parts > PARTS:
+            raise Rejected(f"more than {PARTS} manifests and blobs", hint="make several archives")
         self._items[one.reference] = plan.root
         self._plans[one.reference] = plan
         for target, found in plan.manifests.items():

@@ -39,6 +39,10 @@ BYTES: Final = 32 * 1024 * 1024
 ENTRIES: Final = 50_000
 """Entries of it."""
 
+PARTS: Final = 1_000_000
+"""Manifests and blobs of all items together, each counted for every name that it belongs to: what a
+few names say about one index must not take hours to look at."""
+
 HELD: Final = 512 * 1024 * 1024
 """Bytes of all manifests of an archive, and of what came along: they are read into memory."""
 

@@ -656,6 +656,28 @@ def test_lists_of_referrers_are_read_once_and_bounded_together(
         Site(both)
 
 
+def test_what_all_names_together_name_is_bounded(
+    monkeypatch: pytest.MonkeyPatch, path: Path
+) -> None:
+    assert site_module.PARTS == 1_000_000
+    store = MemoryStore()
+    root = index(store, *(image(store, b"%d" % n) for n in range(3)))
+    names = [entry(root, f"registry.example/app:v{n}") for n in range(4)]
+    with Transfers() as transfers:
+        parts = len(everything(Site(Memory(names[0], store=store)), transfers)[0].plan.parts)
+        monkeypatch.setattr("ocipack.airgap.check.PARTS", 3 * parts)
+        everything(Site(Memory(*names[:3], store=store)), transfers)
+        with pytest.raises(Rejected, match=f"more than {3 * parts} manifests and blobs to look at"):
+            everything(Site(Memory(*names, store=store)), transfers)
+    for number in range(4):
+        store.names[f"v{number}"] = root
+    saved = [wanted(store, f"registry.example/app:v{number}") for number in range(4)]
+    monkeypatch.setattr("ocipack.airgap.contents.PARTS", 3 * parts)
+    write(path, *saved[:3])
+    with pytest.raises(Rejected, match=f"more than {3 * parts} manifests and blobs"):
+        write(path, *saved)
+
+
 def test_an_archive_of_another_tool_is_read_by_its_names() -> None:
     store = MemoryStore()
     root = image(store, b"1")
