@@ -9,6 +9,7 @@ CLI, SHIP = "ocipack/cli/contents.py", "ocipack/cli/commands/ship.py"
 LOCK = "ocipack/cli/commands/lock.py"
 
 FAULTS: list[tuple[str, str, str]] = [
+    (CONTENTS, "if one.contents.refuse_unseen)", "if False)"),
     (CONTENTS, "    if not wanted:\n", "    if False:\n"),
     (CONTENTS, "if len(names) > IMAGES:", "if False:"),
     (CONTENTS, "content=spot.content)", "content=False)"),

@@ -143,8 +143,12 @@ def judge(
         (what.reason, what.severity, tuple(sorted(names)))
         for what, names in sorted(inside.unseen.items(), key=lambda one: one[0].reason)
     )
-    unread = trial.unreadable(inside.findings, wanted)
-    report = Report.of([*unread, *trial.findings, *_listed(unseen)])
+    strict = tuple(one for one in wanted if one.contents.refuse_unseen)
+    listed = list(_listed(unseen, strict=bool(strict)))
+    refused = [finding for finding in listed if finding.severity is Severity.ERROR]
+    unread = [*trial.unreadable(inside.findings, wanted), *trial.unreadable(refused, strict)]
+    notes = [finding for finding in listed if finding.severity is not Severity.ERROR]
+    report = Report.of([*unread, *trial.findings, *notes])
     error = _error(reference, judged, unread, trial.errors, report)
     waivers = tuple(Waiver(name, "warned", why) for name, why in trial.warned.items())
     return Judgement(str(reference), judged, unseen, report, waivers, error)
@@ -254,12 +258,18 @@ def _at(finding: Finding, where: Where) -> Finding:
     )
 
 
-def _listed(unseen: tuple[tuple[str, Severity, tuple[str, ...]], ...]) -> Iterator[Finding]:
-    """One finding for each reason, with the first names."""
-    for reason, severity, names in unseen:
+def _listed(
+    unseen: tuple[tuple[str, Severity, tuple[str, ...]], ...], *, strict: bool
+) -> Iterator[Finding]:
+    """One finding for each reason, with the first names; if `strict`, warnings are errors."""
+    for reason, given, names in unseen:
+        refused = strict and given is Severity.WARNING
+        severity = Severity.ERROR if refused else given
+        hint = "the policy has refuseUnseen: write the names out where they are looked at"
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         shown = ", ".join(names[:_SHOWN])
-        yield Finding("contents-unseen", f"not looked at, {reason}: {shown}{more}", severity)
+        message = f"not looked at, {reason}: {shown}{more}"
+        yield Finding("contents-unseen", message, severity, hint=hint if refused else "")
 
 
 def _error(

@@ -81,6 +81,14 @@ def excuse(image: str, year: int) -> str:
     return f"    exemptions: [{{{said}}}]\n"
 
 
+UNSEEN = "    refuseUnseen: true\n"
+CHANGES = (
+    "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: c}\nspec:\n  rules:\n"
+    "  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n"
+    "    mutate: {patchStrategicMerge: {spec: {}}}\n"
+)
+"""Objects that change others where no reader of manifests sees it."""
+
 OVERLAY = {
     "base/pod.yaml": pod(TAGGED),
     "base/kustomization.yaml": "resources: [pod.yaml]\n",
@@ -224,6 +232,9 @@ def test_a_manifest_that_nothing_builds_counts_as_it_stands(
         ("    sources: ['oci://ghcr.io/*']\n", {"a.yaml": repository("oci://q.io/x")}, NO, "not"),
         (ALL, {"a.yaml": followed()}, NO, "oci://ghcr.io/x:dev has not a digest in ref.digest"),
         (ALL + "    follow: ['oci://ghcr.io/*']\n", {"a.yaml": followed()}, 0, ""),
+        (ALL, {"a.yaml": pod(PINNED), "b.yaml": CHANGES}, 0, "warning[contents-unseen]"),
+        (ALL + UNSEEN, {"a.yaml": pod(PINNED), "b.yaml": CHANGES}, NO, "error[contents-unseen]"),
+        (ALL + UNSEEN, {"a.yaml": pod(PINNED), "t.txt": "text"}, 0, ""),
         (ALL, {"a.yaml": pod("'${IMAGE}'")}, NO, "contents-unclear"),
         (ALL, {"a.yaml": pod(PINNED) + "kind: Pod\n"}, NO, "contents-unreadable"),
         ("", {"a.yaml": pod(PINNED)}, NO, "contents-unasked"),
@@ -263,6 +274,15 @@ def test_what_a_policy_says_of_contents_decides(
     code, out, err = ocipack("verify", place, "--policy", asked, "--contents")
     assert (code, bool(out)) == (expected, expected == 0), err
     assert words in err
+
+
+def test_a_policy_that_only_warns_of_what_is_not_seen_makes_an_exempted(
+    ocipack: Run, site: Callable[..., str], public: str, tmp_path: Path
+) -> None:
+    place = site({"a.yaml": pod(PINNED), "b.yaml": CHANGES})
+    asked = policy(tmp_path / "p.yaml", public, ALL + UNSEEN + "  mode: warn\n")
+    code, out, _ = ocipack("verify", place, "--policy", asked, "--contents", "--output", "json")
+    assert (code, json.loads(out)["artifacts"][0]["verdict"]) == (0, "exempted")
 
 
 def test_every_policy_that_covers_the_artifact_is_asked(

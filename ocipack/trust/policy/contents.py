@@ -81,7 +81,9 @@ class Contents:
 
     `require_digest` asks that each can only be one thing, but for sources in `follow`, which may
     be followed by tag, branch or range; `verified` that each image, and each
-    source in a registry, meets the policies that cover its own name. Misuse if nothing is allowed.
+    source in a registry, meets the policies that cover its own name; `refuse_unseen` that nothing
+    is there which changes or hides images where no reader looks, as charts, templates and patches
+    in the cluster do. Misuse if nothing is allowed.
     """
 
     images: tuple[Glob, ...] = ()
@@ -90,6 +92,7 @@ class Contents:
     verified: bool = False
     exemptions: tuple[Excused, ...] = ()
     follow: tuple[SourceGlob, ...] = ()
+    refuse_unseen: bool = False
 
     def __post_init__(self) -> None:
         if not self.images and not self.sources and not self.follow:

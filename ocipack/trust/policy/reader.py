@@ -116,8 +116,8 @@ def _policy(reader: Reader, node: Node, key: FindKey) -> VerificationPolicy:
 def _contents(reader: Reader, node: Node | None) -> Contents | None:
     if node is None:
         return None
-    fields = ("images", "sources", "follow", "requireDigest", "verified", "exemptions")
-    said = reader.mapping(node, "contents", fields)
+    flags = ("requireDigest", "verified", "refuseUnseen")
+    said = reader.mapping(node, "contents", ("images", "sources", "follow", *flags, "exemptions"))
     with reader.about(said):
         return Contents(
             _globs(reader, said.get("images")),
@@ -128,6 +128,7 @@ def _contents(reader: Reader, node: Node | None) -> Contents | None:
                 _excused(reader, one) for one in reader.items(said.get("exemptions"), "exemptions")
             ),
             _sources(reader, said.get("follow"), "follow"),
+            reader.flag(said.get("refuseUnseen"), "refuseUnseen", default=False),
         )
 
 

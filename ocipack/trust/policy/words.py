@@ -49,6 +49,8 @@ def _contents(contents: Contents) -> Iterator[str]:
         yield f"  each{' other' if contents.follow else ''} is pinned"
     if contents.verified:
         yield "  each image, and each source in a registry, is verified by its own name"
+    if contents.refuse_unseen:
+        yield "  nothing may change or hide images where nobody looks"
     for one in contents.exemptions:
         names = ", ".join([*(g.text for g in one.images), *(g.text for g in one.sources)])
         yield (f"  except {names} until {one.until.isoformat()}, by {one.owner}: {one.reason}")
