@@ -1,10 +1,10 @@
-"""Rules about kustomizations: what is found here is refused before kustomize starts."""
+"""Rules about kustomizations: each error here is refused before kustomize starts."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from ocipack.rules.rule import ERROR, Rule as _Rule, table
+from ocipack.rules.rule import ERROR, WARNING, Rule as _Rule, table
 
 Rule = partial(_Rule, ignorable=False, source="the confinement of rendering, docs/formats.md")
 
@@ -71,5 +71,12 @@ KUSTOMIZATIONS = table(
         "a build that would load too many files, or nest too deeply",
         "bases are built anew each time they are named, so a small tree can mean endless work",
         "name each base once",
+    ),
+    Rule(
+        "root-empty",
+        WARNING,
+        "a root that was found, not named, and builds to no object",
+        "Flux applies nothing of it and calls that ready; often a path in it is wrong",
+        "remove it, or leave it for what is to come",
     ),
 )

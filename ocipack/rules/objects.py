@@ -50,14 +50,6 @@ OBJECTS = table(
         ignorable=False,
     ),
     Rule(
-        "root-empty",
-        WARNING,
-        "a root that was found, not named, and builds to no object",
-        "Flux applies nothing of it and calls that ready; often a path in it is wrong",
-        "remove it, or leave it for what is to come",
-        "ocipack",
-    ),
-    Rule(
         "object-identity",
         ERROR,
         "an object without kind, apiVersion or name",
