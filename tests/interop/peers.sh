@@ -14,7 +14,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=${OCIPACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/ocipack-peers}
-names=(refregd countproxy crane oras regctl kustomize helm flux cosign3 cosign2)
+names=(refregd countproxy crane oras regctl kustomize kubeconform helm flux cosign3 cosign2)
 
 # Where a name comes from: a package and its version, or a folder beside this script.
 origin() {
@@ -23,6 +23,7 @@ origin() {
     crane) echo github.com/google/go-containerregistry/cmd/crane@v0.22.1 ;;
     oras) echo oras.land/oras/cmd/oras@v1.3.6 ;;
     regctl) echo github.com/regclient/regclient/cmd/regctl@v0.11.7 ;;
+    kubeconform) echo github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0 ;;
     kustomize) echo sigs.k8s.io/kustomize/kustomize/v5@v5.8.1 ;;
     helm) echo helm.sh/helm/v4/cmd/helm@v4.3.2 ;;
     flux) echo github.com/fluxcd/flux2/v2@v2.9.5 ;;
