@@ -36,7 +36,6 @@ from ocipack.oci.layout import (
     VERSION,
     Member,
     blob_path,
-    fallback_tag,
 )
 from ocipack.oci.store import MANIFEST_LIMIT
 
@@ -242,7 +241,7 @@ class _Gathered:
             if len(raw) > MANIFEST_LIMIT:  # annotations are for filters; the manifests have them
                 raw = _index([_bare(target) for target in listing])
             self._hold(blob_path(Digest.of(raw)), raw)
-            listings.append((fallback_tag(subject), Descriptor.of(INDEX, raw)))
+            listings.append((subject.fallback_tag, Descriptor.of(INDEX, raw)))
         # without annotations: one of them could give the entry a name
         bare = [_bare(loose[digest]) for digest in sorted(loose)]
         tags = [_entry(target, name) for name, target in sorted(listings, key=lambda one: one[0])]

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from ocipack.oci.manifest import Manifest
     from ocipack.oci.store import Source
 
-DIGEST_TAGS = (".sig", ".att", ".sbom")
-"""Endings of the tags that cosign attaches content by: `sha256-<hex>.sig` and so on."""
-
 
 class Kind(StrEnum):
     """What a part is for; the value is how many of them are called."""
@@ -139,7 +136,7 @@ class Plan:
     @property
     def signatures(self) -> tuple[Part, ...]:
         """The signatures of the root itself, in either form."""
-        own = f"{self.root.digest.algorithm}-{self.root.digest.hex}."
+        own = f"{self.root.digest.tag}."
         return tuple(
             part
             for part in self.parts

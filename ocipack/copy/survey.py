@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ocipack.copy.plan import DIGEST_TAGS, TAGGED, Kind, Part, Plan, attached_kind, child_kind
+from ocipack.copy.plan import TAGGED, Kind, Part, Plan, attached_kind, child_kind
 from ocipack.errors import NotFound, Rejected
 from ocipack.oci.closure import Walk
 from ocipack.oci.descriptor import INDEXES
@@ -152,7 +152,7 @@ class Survey:
     def _scan(self, node: Descriptor) -> None:
         """Look for what is attached to `node`, which has just been met."""
         # names first: a store without an API then knows which lists of referrers there are
-        found = [suffix for suffix in DIGEST_TAGS if self._may_have(_tag(node, suffix))]
+        found = [suffix for suffix in TAGGED if self._may_have(node.digest.tag + suffix)]
         self._job.start(self._referrers, node)
         for suffix in found:
             self._job.start(self._digest_tag, node, suffix)
@@ -201,7 +201,7 @@ class Survey:
         self._meet(part, 0, tree=False, linked=linked)
 
     def _digest_tag(self, node: Descriptor, suffix: str) -> None:
-        name = _tag(node, suffix)
+        name = node.digest.tag + suffix
         try:
             target = self._source.resolve(name)
         except NotFound:
@@ -241,10 +241,6 @@ class Survey:
         if ours.is_index or theirs.is_index:
             return False
         return _layers(theirs) <= _layers(ours)
-
-
-def _tag(node: Descriptor, suffix: str) -> str:
-    return f"{node.digest.algorithm}-{node.digest.hex}{suffix}"
 
 
 def _layers(found: Manifest) -> set[tuple[Digest, tuple[tuple[str, str], ...]]]:

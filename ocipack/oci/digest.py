@@ -12,6 +12,9 @@ from ocipack.errors import Misuse
 if TYPE_CHECKING:
     from hashlib import _Hash
 
+DIGEST_TAGS = (".sig", ".att", ".sbom")
+"""What tools for signing append to a digest's tag to name what they attach to it."""
+
 _HEX = {"sha256": re.compile(r"[0-9a-f]{64}"), "sha512": re.compile(r"[0-9a-f]{128}")}
 
 
@@ -49,6 +52,19 @@ class Digest:
     def short(self) -> str:
         """The first 12 hex digits: for people and for immutable tags, never for decisions."""
         return self.hex[:12]
+
+    @property
+    def tag(self) -> str:
+        """`algorithm-hex`: the digest as a tag, to which one of DIGEST_TAGS is appended."""
+        return f"{self.algorithm}-{self.hex}"
+
+    @property
+    def fallback_tag(self) -> str:
+        """The tag that lists referrers where there is no API, cut so that it is one.
+
+        distribution-spec, "Referrers Tag Schema".
+        """
+        return f"{self.algorithm[:32]}-{self.hex[:64]}"
 
     def hasher(self) -> _Hash:
         """Start a hash of this digest's algorithm."""

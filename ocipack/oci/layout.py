@@ -32,8 +32,3 @@ class Member:
 def blob_path(digest: Digest) -> str:
     """Where the content of `digest` lies."""
     return f"blobs/{digest.algorithm}/{digest.hex}"
-
-
-def fallback_tag(subject: Digest) -> str:
-    """Name the tag that lists referrers (distribution-spec, "Referrers Tag Schema")."""
-    return f"{subject.algorithm[:32]}-{subject.hex[:64]}"

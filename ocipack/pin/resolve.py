@@ -11,6 +11,7 @@ from ocipack.errors import IntegrityError, Misuse, NotFound, OcipackError
 from ocipack.lock import Attached, Entry, Platform
 from ocipack.oci import store as stores
 from ocipack.oci.descriptor import Descriptor
+from ocipack.oci.digest import DIGEST_TAGS
 from ocipack.oci.manifest import Manifest
 from ocipack.oci.reference import Reference
 from ocipack.oci.store import Source
@@ -20,9 +21,6 @@ JOBS = 16
 
 ATTACHED = 1_000
 """Things attached to one image that a lock records; more are an error."""
-
-SUFFIXES = (".sig", ".att", ".sbom")
-"""What cosign appends to `sha256-<hex>` for what it attaches by a tag."""
 
 T = TypeVar("T")
 Open = Callable[[Reference], Source]
@@ -96,8 +94,8 @@ def attached(source: Source, target: Descriptor) -> list[Attached]:
     Hearsay: nothing here is verified. IntegrityError if there is too much of it.
     """
     found = []
-    for suffix in SUFFIXES:
-        name = f"{target.digest.algorithm}-{target.digest.hex}{suffix}"
+    for suffix in DIGEST_TAGS:
+        name = target.digest.tag + suffix
         try:
             found.append(Attached("tag", name, "", source.resolve(name).digest))
         except NotFound:

@@ -43,7 +43,7 @@ def tag(digest: Digest, ending: str = SIGNATURES) -> str:
             f"{digest}: only a sha256 digest can be signed",
             hint="no verifier looks for signatures of other digests",
         )
-    return f"{digest.algorithm}-{digest.hex}.{ending}"
+    return f"{digest.tag}.{ending}"
 
 
 def docker_reference(bare: str) -> str:

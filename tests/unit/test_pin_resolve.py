@@ -12,7 +12,7 @@ import pytest
 from ocipack.errors import IntegrityError, Misuse, NotFound, Unavailable
 from ocipack.lock import Attached, Entry, Platform
 from ocipack.oci.descriptor import INDEX, MANIFEST, Descriptor
-from ocipack.oci.digest import Digest
+from ocipack.oci.digest import DIGEST_TAGS, Digest
 from ocipack.oci.reference import Reference
 from ocipack.pin import resolve
 from ocipack.pin.mirrors import Mirrors
@@ -33,7 +33,7 @@ class Source:
         self.listed: list[Descriptor] = []
 
     def resolve(self, name: str) -> Descriptor:
-        if name.endswith(resolve.SUFFIXES) and not name.endswith(self.tags or ("-",)):
+        if name.endswith(DIGEST_TAGS) and not name.endswith(self.tags or ("-",)):
             raise NotFound(name)
         return self.found
 

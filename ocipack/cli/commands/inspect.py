@@ -14,11 +14,9 @@ from ocipack.cli.places import opened, place
 from ocipack.errors import NotFound
 from ocipack.oci import store as stores
 from ocipack.oci.descriptor import Descriptor
+from ocipack.oci.digest import DIGEST_TAGS
 from ocipack.oci.manifest import Manifest
 from ocipack.oci.store import Source
-
-SUFFIXES = (".sig", ".att", ".sbom")
-"""What cosign appends to `sha256-<hex>`."""
 
 
 @click.argument("location", metavar="PLACE")
@@ -53,8 +51,8 @@ def inspect(app: App, *, location: str, raw: bool) -> Outcome:
 
 
 def _tags(source: Source, target: Descriptor) -> Iterator[dict[str, Any]]:
-    for suffix in SUFFIXES:
-        name = f"{target.digest.algorithm}-{target.digest.hex}{suffix}"
+    for suffix in DIGEST_TAGS:
+        name = target.digest.tag + suffix
         try:
             root = source.resolve(name)
         except NotFound:

@@ -26,7 +26,7 @@ from ocipack.oci import jsontext
 from ocipack.oci.closure import Walk, closure
 from ocipack.oci.descriptor import INDEX, INDEXES, MANIFEST, MANIFESTS, Descriptor
 from ocipack.oci.digest import Digest
-from ocipack.oci.layout import VERSION, blob_path, fallback_tag
+from ocipack.oci.layout import VERSION, blob_path
 from ocipack.oci.reference import TAG
 from ocipack.oci.store import MANIFEST_LIMIT, manifest, read
 from ocipack.stores.layout import locks
@@ -269,7 +269,7 @@ class LayoutStore:
 
         Some registries and copiers answer with the subject itself there.
         """
-        name = fallback_tag(subject)
+        name = subject.fallback_tag
         found = index.named(name)
         if found is None or found.media_type != INDEX or found.digest == subject:
             return None
@@ -319,7 +319,7 @@ class LayoutStore:
 
     def _list(self, entry: Descriptor, subject: Descriptor) -> None:
         """Make `entry` a referrer of `subject`, in both places."""
-        name = fallback_tag(subject.digest)
+        name = subject.digest.fallback_tag
         with self._files.lock():
             before = index = self._index()
             if not index.lists(entry.digest):

@@ -42,11 +42,6 @@ _IMMUTABLE_HINT = (
 _OK = 200
 
 
-def fallback_tag(digest: Digest) -> str:
-    """Name the tag that lists referrers where there is no API ("Referrers Tag Schema")."""
-    return f"{digest.algorithm[:32]}-{digest.hex[:64]}"
-
-
 def is_fallback_tag(name: str) -> bool:
     """Whether `name` is one that lists referrers."""
     return re.fullmatch(r"sha(256|512)-[0-9a-f]{64}", name) is not None
@@ -76,7 +71,7 @@ def _documents(
         for page in pages.following(at, said.answer, said.raw, accept=INDEX):
             yield _document(page, said.answer.at.what)
         return
-    found = _read_tag(at, subject) if tags is None or fallback_tag(subject) in tags else None
+    found = _read_tag(at, subject) if tags is None or subject.fallback_tag in tags else None
     if found is not None:
         yield found
 
@@ -128,7 +123,7 @@ def _read_tag(at: Repository, subject: Digest) -> dict[str, Any] | None:
     Some registries take the tag for the subject's digest and answer with the subject itself, and
     copiers have left it there: that lists nothing.
     """
-    tail = f"manifests/{fallback_tag(subject)}"
+    tail = f"manifests/{subject.fallback_tag}"
     answer, raw = at.read(tail, {_OK, 404}, MANIFEST_LIMIT, accept=INDEX)
     if answer.status != _OK:
         answer.finish()
@@ -236,7 +231,7 @@ def _add(
     """
     ours = {str(entry.digest): entry.to_dict() for entry in entries}
     patience = at.client.patience
-    with at.client.busy(f"{at.name}:{fallback_tag(subject)}"):
+    with at.client.busy(f"{at.name}:{subject.fallback_tag}"):
         for turn in range(ROUNDS):
             began, first = patience.monotonic(), new and not turn
             found = {} if first else _read_tag(at, subject) or {}
@@ -250,7 +245,7 @@ def _add(
                 patience.sleep(min(took * (2 + patience.random()), _LONGEST_PAUSE))
     raise StoreError(
         f"{at.shown}: {entries[0].digest} does not stay in the list of referrers of {subject} "
-        f"(tag {fallback_tag(subject)})",
+        f"(tag {subject.fallback_tag})",
         hint="the registry has no referrers API, and others write that tag at the same time or "
         "the registry does not let it move",
     )
@@ -264,4 +259,4 @@ def _write_tag(
     raw = jsontext.encode(document)
     if len(raw) > MANIFEST_LIMIT:
         raise StoreError(f"{at.shown}: the list of referrers of {subject} is full")
-    manifests.put(at, fallback_tag(subject), Manifest(raw, INDEX), hint=_IMMUTABLE_HINT)
+    manifests.put(at, subject.fallback_tag, Manifest(raw, INDEX), hint=_IMMUTABLE_HINT)

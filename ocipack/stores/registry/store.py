@@ -182,7 +182,7 @@ class RegistryStore:
 
     def attach(self, subject: Descriptor, entries: Sequence[Descriptor]) -> None:
         """See Remote."""
-        tag = referrers.fallback_tag(subject.digest)
+        tag = subject.digest.fallback_tag
         with self._lock:
             new = self._lists is not None and tag not in self._lists
             if self._lists is not None:
@@ -249,7 +249,7 @@ class RegistryStore:
         """Remember that the tag which lists referrers of `subject` may be there now."""
         with self._lock:
             if self._lists is not None:
-                self._lists |= {referrers.fallback_tag(subject)}
+                self._lists |= {subject.fallback_tag}
 
     def tag(
         self, target: Descriptor, name: str, *, was: Digest | EllipsisType | None = ...
