@@ -10,7 +10,7 @@ from ocipack.airgap.load import Load, Loader, moves
 from ocipack.cli.archives import archive, checked, policy, proven_items
 from ocipack.cli.command import App
 from ocipack.cli.console import plain, size
-from ocipack.cli.mapping import PIN, Writing, write
+from ocipack.cli.mapping import Writing, write
 from ocipack.cli.outcome import Outcome
 from ocipack.cli.repositories import Repositories
 from ocipack.cli.trusted import Trust
@@ -47,8 +47,7 @@ class Where:
     @property
     def maps(self) -> list[Writing]:
         """What to write about it."""
-        found = [Writing.parse(text) for text in self.writes]
-        return found + ([Writing(PIN, self.map_out)] if self.map_out else [])
+        return Writing.wanted(self.map_out, self.writes)
 
 
 def run(app: App, path: str, where: Where, trust: Trust, *, since: str, jobs: int) -> Outcome:

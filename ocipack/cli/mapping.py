@@ -1,4 +1,4 @@
-"""Where `mirror` writes what its result is to those who pull."""
+"""Where `mirror` and `airgap load` write what their result is to those who pull."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ class Writing:
                 hint=f"--write FORM=PATH with one of {', '.join(FORMS)}",
             )
         return cls(form, path)
+
+    @classmethod
+    def wanted(cls, map_out: str, writes: Iterable[str]) -> list[Self]:
+        """What `--write`, several times, and `--map-out` ask for (`places.map_options`)."""
+        found = [cls.parse(text) for text in writes]
+        return found + ([cls(PIN, map_out)] if map_out else [])
 
     def files(self, found: Iterable[Pair], is_plain: IsPlain) -> dict[Path, str]:
         """What is to be written where. Misuse if the form cannot say it."""

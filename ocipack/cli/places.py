@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import click
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ocipack.stores.charts import ChartStore
     from ocipack.stores.layout import LayoutStore
     from ocipack.stores.registry.store import RegistryStore
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def place(text: str) -> Location:
@@ -80,4 +82,25 @@ example_option = click.option(
     "--allow-example-key",
     is_flag=True,
     help="Accept keys that ship with ocipack, whose passwords everybody knows.",
+)
+
+
+def map_options(function: _F) -> _F:
+    """Add `--map-out` and `--write`, which say where a map of the result goes."""
+    for option in reversed(_MAPS):
+        function = option(function)
+    return function
+
+
+_MAPS = (
+    click.option(
+        "--map-out", default="", metavar="FILE", help="Write where everything is, for `pin --map`."
+    ),
+    click.option(
+        "--write",
+        "writes",
+        multiple=True,
+        metavar="FORM=PATH",
+        help="Write that for those who pull: hosts-toml=DIR, registries-conf=FILE, idms=FILE.",
+    ),
 )

@@ -21,6 +21,7 @@ from ocipack.cli.archives import (
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.console import plain, plural, size
 from ocipack.cli.outcome import Outcome
+from ocipack.cli.places import map_options
 from ocipack.cli.projects import project_option
 from ocipack.cli.trusted import Trust, proof_options
 from ocipack.copy import Transfers
@@ -121,16 +122,7 @@ def save(
 )
 @click.option("--overwrite", is_flag=True, help="Move tags that stand for something else.")
 @click.option("--dry-run", is_flag=True, help="Check and verify, say what would be done, no more.")
-@click.option(
-    "--map-out", default="", metavar="FILE", help="Write where everything is, for `pin --map`."
-)
-@click.option(
-    "--write",
-    "writes",
-    multiple=True,
-    metavar="FORM=PATH",
-    help="Write that for those who pull: hosts-toml=DIR, registries-conf=FILE, idms=FILE.",
-)
+@map_options
 @_since_option
 @click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True)
 @proof_options

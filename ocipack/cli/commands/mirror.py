@@ -13,8 +13,9 @@ import click
 
 from ocipack.cli.command import App, command as outcome_command
 from ocipack.cli.console import plain, plural, size
-from ocipack.cli.mapping import PIN, Writing, write
+from ocipack.cli.mapping import Writing, write
 from ocipack.cli.outcome import Outcome
+from ocipack.cli.places import map_options
 from ocipack.cli.projects import confine, project_option
 from ocipack.cli.repositories import Repositories, charts
 from ocipack.cli.trusted import Trust, from_files, proof_options
@@ -60,16 +61,7 @@ FILE = "mirror.yaml"
     metavar="I/N",
     help="Do part I of N, counted from 0: parts share the work and need not talk.",
 )
-@click.option(
-    "--map-out", default="", metavar="FILE", help="Write where everything is, for `pin --map`."
-)
-@click.option(
-    "--write",
-    "writes",
-    multiple=True,
-    metavar="FORM=PATH",
-    help="Write that for those who pull: hosts-toml=DIR, registries-conf=FILE, idms=FILE.",
-)
+@map_options
 @click.option(
     "--strict", is_flag=True, help="Fail if an image of a chart could not be told (images: true)."
 )
@@ -101,8 +93,7 @@ def mirror(
     confine(app, project, posixpath.dirname(file))
     wanted = read(read_bytes(file, limit=BYTES), file=file, lock=_lock_beside(file))
     prove = _proving(trust, wanted, file)
-    maps = [Writing.parse(text) for text in writes]
-    maps += [Writing(PIN, map_out)] if map_out else []
+    maps = Writing.wanted(map_out, writes)
     if maps and (part.count > 1 or how["dry_run"]):
         raise Misuse(
             f"a {'dry run' if how['dry_run'] else 'part'} does not know the whole map",
